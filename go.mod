@@ -1,0 +1,7 @@
+module pi-cradle
+
+go 1.26.0
+
+require github.com/gofrs/flock v0.13.2
+
+require golang.org/x/sys v0.49.0 // indirect

@@ -1,0 +1,187 @@
+// Package run is the only user of os/exec. Every child gets a context, an output limit, its own process group when it runs
+// unattended, and is dead when the call returns: nothing outlives its caller by accident. Arguments are never a shell string.
+package run
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Cmd says what to run. The zero value of each optional field means the ordinary thing.
+type Cmd struct {
+	Path  string   // an absolute path, or a name looked up on PATH
+	Args  []string // without the program's name
+	Dir   string
+	Env   []string      // the whole environment; nil inherits
+	Stdin io.Reader     // nil is /dev/null
+	Limit int           // bytes of stdout and stderr together; 0 means 1 MiB; past it the child is killed
+	Wait  time.Duration // how long after a kill to wait for pipes held open by grandchildren; 0 means 500 ms
+}
+
+// Result is what a finished child left behind. Code is -1 when Signal is set.
+type Result struct {
+	Stdout, Stderr []byte
+	Code           int
+	Signal         syscall.Signal
+}
+
+// ExitError says that a child ran and did not exit 0.
+type ExitError struct {
+	Path   string
+	Args   []string
+	Result Result
+}
+
+func (e *ExitError) Error() string {
+	what := fmt.Sprintf("exit status %d", e.Result.Code)
+	if e.Result.Signal != 0 {
+		what = "signal: " + e.Result.Signal.String()
+	}
+	if text := strings.TrimSpace(string(e.Result.Stderr)); text != "" {
+		what += ": " + text
+	}
+	return fmt.Sprintf("%s %s: %s", e.Path, first(e.Args), what)
+}
+
+func first(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+// ErrOutputLimit says that a child wrote more than Cmd.Limit and was killed.
+var ErrOutputLimit = errors.New("output limit exceeded")
+
+const defaultLimit = 1 << 20
+
+// Output runs c to its end. A child that can't start gives the cause (errors.Is fs.ErrNotExist for a missing program), one
+// that is killed at the end of ctx gives ctx.Err(), one that exits otherwise than 0 gives an *ExitError; the Result is filled
+// in all cases in which the child ran.
+func Output(ctx context.Context, c Cmd) (Result, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	limit := c.Limit
+	if limit == 0 {
+		limit = defaultLimit
+	}
+	budget := &budget{left: limit, over: func() { cancel(ErrOutputLimit) }}
+	var stdout, stderr bytes.Buffer
+	cmd := command(ctx, c)
+	cmd.Stdout = &limited{budget, &stdout}
+	cmd.Stderr = &limited{budget, &stderr}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
+	cmd.WaitDelay = c.Wait
+	if cmd.WaitDelay == 0 {
+		cmd.WaitDelay = 500 * time.Millisecond
+	}
+	err := cmd.Run()
+	res := Result{Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
+	if cmd.ProcessState != nil {
+		res.Code, res.Signal = status(cmd.ProcessState)
+	}
+	if cause := context.Cause(ctx); cause != nil && err != nil {
+		return res, fmt.Errorf("%s %s: %w", c.Path, first(c.Args), cause)
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return res, &ExitError{Path: c.Path, Args: c.Args, Result: res}
+	}
+	return res, err
+}
+
+func command(ctx context.Context, c Cmd) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, c.Path, c.Args...)
+	cmd.Dir, cmd.Env, cmd.Stdin = c.Dir, c.Env, c.Stdin
+	return cmd
+}
+
+func killGroup(pid int) error {
+	err := syscall.Kill(-pid, syscall.SIGKILL)
+	if errors.Is(err, syscall.ESRCH) {
+		return os.ErrProcessDone
+	}
+	return err
+}
+
+func status(ps *os.ProcessState) (int, syscall.Signal) {
+	if ws, ok := ps.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return -1, ws.Signal()
+	}
+	return ps.ExitCode(), 0
+}
+
+// budget is shared by a child's two streams.
+type budget struct {
+	mu   sync.Mutex
+	left int
+	over func()
+}
+
+type limited struct {
+	budget *budget
+	to     *bytes.Buffer
+}
+
+func (l *limited) Write(p []byte) (int, error) {
+	l.budget.mu.Lock()
+	defer l.budget.mu.Unlock()
+	if len(p) > l.budget.left {
+		l.to.Write(p[:l.budget.left])
+		l.budget.left = 0
+		l.budget.over()
+		return 0, ErrOutputLimit
+	}
+	l.budget.left -= len(p)
+	return l.to.Write(p)
+}
+
+// Foreground is a child that has the caller's terminal: same process group, same stdin, stdout and stderr, so job control,
+// resizing and raw mode are between it and the terminal.
+type Foreground struct{ cmd *exec.Cmd }
+
+// StartForeground starts c with the caller's own streams; Cmd.Limit, Wait and Stdin play no part. The caller must Wait.
+func StartForeground(c Cmd) (*Foreground, error) {
+	cmd := exec.Command(c.Path, c.Args...)
+	cmd.Dir, cmd.Env = c.Dir, c.Env
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	return &Foreground{cmd}, nil
+}
+
+// PID is the child's process id.
+func (f *Foreground) PID() int { return f.cmd.Process.Pid }
+
+// Signal passes sig on. A child that is already gone is no error.
+func (f *Foreground) Signal(sig os.Signal) error {
+	if err := f.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
+}
+
+// Wait waits for the end and tells it as an exit code, or as a signal with code -1.
+func (f *Foreground) Wait() (code int, sig syscall.Signal, err error) {
+	err = f.cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return -1, 0, err
+	}
+	code, sig = status(f.cmd.ProcessState)
+	return code, sig, nil
+}
+
+// LookPath finds an executable on PATH, as exec does.
+func LookPath(name string) (string, error) { return exec.LookPath(name) }

@@ -1,0 +1,52 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func sh(script string) Cmd { return Cmd{Path: "/bin/sh", Args: []string{"-c", script}} }
+
+func TestOutput(t *testing.T) {
+	ctx := context.Background()
+	res, err := Output(ctx, sh("echo out; echo err >&2"))
+	if err != nil || string(res.Stdout) != "out\n" || string(res.Stderr) != "err\n" {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	var exit *ExitError
+	if _, err := Output(ctx, sh("echo why >&2; exit 3")); !errors.As(err, &exit) || exit.Result.Code != 3 || !strings.Contains(err.Error(), "why") {
+		t.Fatalf("exit 3: %v", err)
+	}
+	if _, err := Output(ctx, sh("kill -TERM $$")); !errors.As(err, &exit) || exit.Result.Signal != syscall.SIGTERM {
+		t.Fatalf("signal: %v", err)
+	}
+	if _, err := Output(ctx, Cmd{Path: "/no/such/program"}); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("missing: %v", err)
+	}
+}
+
+func TestOutputKillsTheWholeGroupAtTheDeadline(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	res, err := Output(ctx, sh("trap '' TERM HUP; sleep 1000 & echo $!; wait"))
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("got %v", err)
+	}
+	if strings.TrimSpace(string(res.Stdout)) == "" {
+		t.Fatal("no pid printed")
+	}
+}
+
+func TestOutputLimitCountsBothStreams(t *testing.T) {
+	c := sh("printf 12345; printf 67890 >&2; sleep 1000")
+	c.Limit = 8
+	res, err := Output(context.Background(), c)
+	if !errors.Is(err, ErrOutputLimit) || len(res.Stdout)+len(res.Stderr) != 8 {
+		t.Fatalf("%d bytes, %v", len(res.Stdout)+len(res.Stderr), err)
+	}
+}
