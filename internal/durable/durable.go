@@ -117,7 +117,9 @@ type CorruptError struct {
 	Err  error
 }
 
-func (e *CorruptError) Error() string { return fmt.Sprintf("record %q can't be read: %v", e.Path, e.Err) }
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("record %q can't be read: %v", e.Path, e.Err)
+}
 func (e *CorruptError) Unwrap() error { return e.Err }
 
 // SetAside moves an unreadable file out of the way, beside itself, and returns its new path. Nothing is ever overwritten.
