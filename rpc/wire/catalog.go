@@ -1,0 +1,67 @@
+package wire
+
+// Command is a slash command that the host registers as it loads, before the helper has answered.
+type Command struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+// Tool is a tool that the host registers as it loads. Parameters is a JSON Schema.
+type Tool struct {
+	Name        string         `json:"name"`
+	Label       string         `json:"label"`
+	Description string         `json:"description"`
+	Snippet     string         `json:"snippet"`
+	Parameters  map[string]any `json:"parameters"`
+}
+
+// Commands is every slash command of squire.
+var Commands = []Command{
+	{Name: "delegate", Description: "Start a delegate in a background tmux window: <agent> [flags] <task>"},
+	{Name: "auto-exit", Description: "In a delegate: close this window after the next normal completion"},
+}
+
+const waitNote = " Its answer comes to you by itself as one [delegate] message: go on with other work or end your turn; never poll or wait for it."
+
+// Tools is every tool of squire, with the description it has before the roster is known.
+var Tools = []Tool{
+	{
+		Name:        "delegate",
+		Label:       "Delegate",
+		Description: "Start a delegate: another agent that works on one task in a background window." + waitNote + " The delegate sees nothing of this conversation, so the task must stand alone.",
+		Snippet:     "Start another agent on a task in the background",
+		Parameters: object([]string{"agent", "task"}, map[string]any{
+			"agent":     text("Name of the agent"),
+			"task":      text("The whole task, complete in itself"),
+			"model":     text("provider/model-id, in place of the agent's own"),
+			"thinking":  text("Thinking level, in place of the agent's own: off, minimal, low, medium, high, xhigh or max"),
+			"label":     text("Short name for the window: at most 32 letters, digits, _ or -, beginning with a letter or digit"),
+			"auto_exit": map[string]any{"type": "boolean", "description": "false keeps the delegate's window open after its answer, for a follow-up by mail"},
+		}),
+	},
+	{
+		Name:        "delegation_status",
+		Label:       "Delegation status",
+		Description: "Report the state of the delegations of this session, or of one. Not needed to get results: they arrive by themselves.",
+		Snippet:     "Look at the delegations of this session",
+		Parameters:  object(nil, map[string]any{"id": text("Delegation id; leave out for all")}),
+	},
+	{
+		Name:        "delegation_close",
+		Label:       "Close delegation",
+		Description: "End a delegation: close its window, whether or not it has answered.",
+		Snippet:     "End a delegation and close its window",
+		Parameters:  object([]string{"id"}, map[string]any{"id": text("Delegation id")}),
+	},
+}
+
+func object(required []string, properties map[string]any) map[string]any {
+	if required == nil {
+		required = []string{}
+	}
+	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+}
+
+func text(description string) map[string]any {
+	return map[string]any{"type": "string", "description": description}
+}
