@@ -1,0 +1,97 @@
+// Package cli is cradle's command line: it parses arguments, asks the pure packages for a plan, carries the plan out, and is
+// the one place that turns warnings and errors into text and an exit code.
+//
+// Every subcommand is one file with the same four parts: the constructor of its command, its options, the registration of its
+// flags, and the function that runs it.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"pi-cradle/internal/version"
+)
+
+// commands lists the subcommands in the order of the help. A new one joins here and nowhere else.
+func commands() []*command {
+	return []*command{newDoctorCommand()}
+}
+
+// Run is the whole program without the exit: it carries out args, which exclude the program's name, and returns the exit code.
+func Run(args []string, stdout, stderr *os.File) int {
+	a := newApp(stdout, stderr)
+	ctx, stop := interruptible()
+	defer stop()
+	code, err := dispatch(ctx, a, args)
+	var sig *signalError
+	switch {
+	case errors.As(context.Cause(ctx), &sig) && err != nil:
+		return 128 + int(sig.signal)
+	case err != nil:
+		return a.fail(err)
+	}
+	return code
+}
+
+func dispatch(ctx context.Context, a *app, args []string) (int, error) {
+	own, forwarded := splitAtDashes(args)
+	if len(own) > 0 && !strings.HasPrefix(own[0], "-") {
+		for _, c := range commands() {
+			if c.name == own[0] {
+				return c.execute(ctx, a, own[1:], forwarded)
+			}
+		}
+		return 0, unknownArguments(own[:1], commandNames())
+	}
+	flags := newFlagSet("cradle")
+	if err := parseFlags(flags, own); err != nil {
+		return 0, err
+	}
+	if rest := append(flags.Args(), forwarded...); len(rest) > 0 {
+		return 0, unknownArguments(rest, nil)
+	}
+	if isSet(flags, "version") {
+		fmt.Fprintln(a.stdout, version.Version)
+		return 0, nil
+	}
+	fmt.Fprint(a.stdout, topHelp(flags))
+	return 0, nil
+}
+
+// splitAtDashes cuts args at the first "--": what follows belongs to pi and is never looked at.
+func splitAtDashes(args []string) (own, forwarded []string) {
+	for i, arg := range args {
+		if arg == "--" {
+			return args[:i], args[i+1:]
+		}
+	}
+	return args, nil
+}
+
+// signalError is the cause of a context that ended because the process was told to stop.
+type signalError struct{ signal syscall.Signal }
+
+func (e *signalError) Error() string { return "interrupted by " + e.signal.String() }
+
+// interruptible gives a context that ends with a *signalError when the process is told to stop, so that an npm install or an
+// sbx setup in progress is cleaned up behind instead of being left running.
+func interruptible() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		if sig, ok := <-signals; ok {
+			cancel(&signalError{sig.(syscall.Signal)})
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(signals)
+		cancel(nil)
+	}
+}
