@@ -16,7 +16,6 @@ const (
 	RunPrepare      = "run.prepare"      // ordered: a run is about to start (before_agent_start)
 	RunSettled      = "run.settled"      // ordered: pi is idle again (agent_settled)
 	InputSeen       = "input.seen"       // ordered notification: the user typed, or an RPC client sent, a prompt
-	MessageStarted  = "message.started"  // ordered notification: a message of ours became part of the conversation
 	MailStaged      = "mail.staged"      // ordered notification: an envelope lies in the session's inbound folder
 	MailInbound     = "mail.inbound"     // ordered: an envelope that could not be staged
 	CommandRun      = "command.run"      // concurrent
@@ -31,7 +30,7 @@ const (
 	HostStatus  = "host.status"  // notification: the footer entry of a key
 	HostClaims  = "host.claims"  // notification: which mail this session takes from now on
 	HostTool    = "host.tool"    // notification: a tool's new description
-	HostSend    = "host.send"    // put a message of ours into the conversation
+	HostSend    = "host.send"    // put a message of ours into the conversation; answered once it is there
 	HostPrompt  = "host.prompt"  // submit a user prompt
 	HostExit    = "host.exit"    // end pi as /quit does
 	HostEmit    = "host.emit"    // emit on pi's event bus; the payload afterwards is the answer
@@ -151,11 +150,6 @@ type InputSeenParams struct {
 	Source string `json:"source"` // interactive, rpc
 }
 
-// MessageStartedParams acknowledges a HostSend by its id.
-type MessageStartedParams struct {
-	ID string `json:"id"`
-}
-
 // MailStagedParams names the staged file. The helper reads the whole folder anyway; the name is for the log.
 type MailStagedParams struct {
 	File string `json:"file"`
@@ -227,19 +221,21 @@ type StatusParams struct {
 	Text string `json:"text"`
 }
 
-// SendParams is a message of ours. The host stores ID in the message's details, and answers MessageStarted with it.
+// SendParams is a message of ours. The host keeps ID in the message's details (details.id), and answers only once the message
+// is part of the conversation, or can no longer become it:
+//
+//   - pi is idle: sent at once, with a run when Trigger is set. Answered at message_start, or at once when there is no run.
+//   - pi is busy: held by the host, never put into pi's queue (Escape drops that without a word). It goes in at the next
+//     completed turn_end or agent_before_settle, as a custom_message draft with continue set to Trigger.
+//   - the run ends first: after a stop by the user it is added without a run, since that user wants quiet; after a provider
+//     error it is sent as if pi had been idle.
+//   - the session is gone, or pi threw: an error. The helper sends it again in its own time, under the same ID.
 type SendParams struct {
 	ID      string          `json:"id"`
 	Content string          `json:"content"` // what the model reads
 	Details json.RawMessage `json:"details" ts:"Record<string, unknown>"`
 	View    View            `json:"view"`
-	Trigger bool            `json:"trigger"` // start a run when idle
-	Deliver string          `json:"deliver"` // steer or followUp
-}
-
-// SendResult says whether pi took the message. Started is true when it is in the conversation already (no run, no event).
-type SendResult struct {
-	Started bool `json:"started"`
+	Trigger bool            `json:"trigger"`
 }
 
 // PromptParams submits text as the user's prompt. Nothing in it is expanded.
