@@ -7,6 +7,8 @@ package wire
 
 import "encoding/json"
 
+//go:generate go run pi-cradle/rpc/tsgen
+
 // Methods the extension (the host) calls on the helper. "Ordered" ones are handled one after another in the order in which
 // they were sent; "concurrent" ones may take long and never hold anything up. Notifications have no answer.
 const (
