@@ -17,8 +17,6 @@ export const RUN_PREPARE = "run.prepare";
 export const RUN_SETTLED = "run.settled";
 /** ordered notification: the user typed, or an RPC client sent, a prompt */
 export const INPUT_SEEN = "input.seen";
-/** ordered notification: a message of ours became part of the conversation */
-export const MESSAGE_STARTED = "message.started";
 /** ordered notification: an envelope lies in the session's inbound folder */
 export const MAIL_STAGED = "mail.staged";
 /** ordered: an envelope that could not be staged */
@@ -41,7 +39,7 @@ export const HOST_STATUS = "host.status";
 export const HOST_CLAIMS = "host.claims";
 /** notification: a tool's new description */
 export const HOST_TOOL = "host.tool";
-/** put a message of ours into the conversation */
+/** put a message of ours into the conversation; answered once it is there */
 export const HOST_SEND = "host.send";
 /** submit a user prompt */
 export const HOST_PROMPT = "host.prompt";
@@ -237,11 +235,6 @@ export interface InputSeenParams {
 	source: string;
 }
 
-/** MessageStartedParams acknowledges a HostSend by its id. */
-export interface MessageStartedParams {
-	id: string;
-}
-
 /** MailStagedParams names the staged file. The helper reads the whole folder anyway; the name is for the log. */
 export interface MailStagedParams {
 	file: string;
@@ -315,22 +308,24 @@ export interface StatusParams {
 	text: string;
 }
 
-/** SendParams is a message of ours. The host stores ID in the message's details, and answers MessageStarted with it. */
+/**
+ * SendParams is a message of ours. The host keeps ID in the message's details (details.id), and answers only once the message
+ * is part of the conversation, or can no longer become it:
+ * 
+ *   - pi is idle: sent at once, with a run when Trigger is set. Answered at message_start, or at once when there is no run.
+ *   - pi is busy: held by the host, never put into pi's queue (Escape drops that without a word). It goes in at the next
+ *     completed turn_end or agent_before_settle, as a custom_message draft with continue set to Trigger.
+ *   - the run ends first: after a stop by the user it is added without a run, since that user wants quiet; after a provider
+ *     error it is sent as if pi had been idle.
+ *   - the session is gone, or pi threw: an error. The helper sends it again in its own time, under the same ID.
+ */
 export interface SendParams {
 	id: string;
 	/** what the model reads */
 	content: string;
 	details: Record<string, unknown>;
 	view: View;
-	/** start a run when idle */
 	trigger: boolean;
-	/** steer or followUp */
-	deliver: string;
-}
-
-/** SendResult says whether pi took the message. Started is true when it is in the conversation already (no run, no event). */
-export interface SendResult {
-	started: boolean;
 }
 
 /** PromptParams submits text as the user's prompt. Nothing in it is expanded. */
@@ -419,7 +414,6 @@ export interface HelperMethods {
 	"run.prepare": { params: Empty; result: RunPrepareResult };
 	"run.settled": { params: RunSettledParams; result: Empty };
 	"input.seen": { params: InputSeenParams; result: undefined };
-	"message.started": { params: MessageStartedParams; result: undefined };
 	"mail.staged": { params: MailStagedParams; result: undefined };
 	"mail.inbound": { params: Inbound; result: Empty };
 	"command.run": { params: CommandRunParams; result: Empty };
@@ -434,7 +428,7 @@ export interface HostMethods {
 	"host.status": { params: StatusParams; result: undefined };
 	"host.claims": { params: Claims; result: undefined };
 	"host.tool": { params: ToolUpdate; result: undefined };
-	"host.send": { params: SendParams; result: SendResult };
+	"host.send": { params: SendParams; result: Empty };
 	"host.prompt": { params: PromptParams; result: Empty };
 	"host.exit": { params: Empty; result: Empty };
 	"host.emit": { params: EmitParams; result: EmitResult };
