@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"strings"
@@ -97,7 +98,16 @@ func Output(ctx context.Context, c Cmd) (Result, error) {
 	if errors.As(err, &exit) {
 		return res, &ExitError{Path: c.Path, Args: c.Args, Result: res}
 	}
-	return res, err
+	return res, notExist(err)
+}
+
+// notExist makes a name that is not on PATH look like a path that does not exist.
+func notExist(err error) error {
+	var e *exec.Error
+	if errors.As(err, &e) && errors.Is(e.Err, exec.ErrNotFound) {
+		return &fs.PathError{Op: "exec", Path: e.Name, Err: fs.ErrNotExist}
+	}
+	return err
 }
 
 func command(ctx context.Context, c Cmd) *exec.Cmd {
@@ -156,7 +166,7 @@ func StartForeground(c Cmd) (*Foreground, error) {
 	cmd.Dir, cmd.Env = c.Dir, c.Env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := cmd.Start(); err != nil {
-		return nil, err
+		return nil, notExist(err)
 	}
 	return &Foreground{cmd}, nil
 }

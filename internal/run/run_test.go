@@ -28,6 +28,9 @@ func TestOutput(t *testing.T) {
 	if _, err := Output(ctx, Cmd{Path: "/no/such/program"}); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("missing: %v", err)
 	}
+	if _, err := Output(ctx, Cmd{Path: "no-such-program-on-path"}); !errors.Is(err, fs.ErrNotExist) {
+		t.Fatalf("missing on PATH: %v", err)
+	}
 }
 
 func TestOutputKillsTheWholeGroupAtTheDeadline(t *testing.T) {

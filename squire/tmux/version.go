@@ -1,0 +1,34 @@
+package tmux
+
+import (
+	"regexp"
+	"strconv"
+)
+
+// Version is a tmux release. Builds without a number, such as "master", are taken for newer than any release.
+type Version struct {
+	Text         string
+	Major, Minor int
+	Numbered     bool
+}
+
+var versionNumber = regexp.MustCompile(`^(?:tmux )?(?:next-)?([0-9]{1,4})\.([0-9]{1,4})`)
+
+// ParseVersion reads "3.3a", "next-3.4" and the like, with or without the "tmux " of tmux -V.
+func ParseVersion(text string) Version {
+	v := Version{Text: text}
+	if m := versionNumber.FindStringSubmatch(text); m != nil {
+		v.Numbered = true
+		v.Major, _ = strconv.Atoi(m[1])
+		v.Minor, _ = strconv.Atoi(m[2])
+	}
+	return v
+}
+
+// AtLeast compares with a release. An empty version comes from servers that are too old to tell.
+func (v Version) AtLeast(major, minor int) bool {
+	if !v.Numbered {
+		return v.Text != ""
+	}
+	return v.Major > major || v.Major == major && v.Minor >= minor
+}
