@@ -3,6 +3,7 @@ module pi-cradle
 go 1.26.0
 
 require (
+	github.com/bmatcuk/doublestar/v4 v4.10.4
 	github.com/gofrs/flock v0.13.2
 	github.com/nlnwa/whatwg-url v0.6.2
 	github.com/spf13/pflag v1.1.0

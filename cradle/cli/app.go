@@ -20,6 +20,7 @@ type app struct {
 	stdout, stderr     io.Writer
 	stdoutTTY          bool
 	stderrTTY, colours bool
+	signals            *signals
 
 	home     string // $HOME, else the account's
 	cwd      string // the physical working directory, links resolved
@@ -70,8 +71,20 @@ func (a *app) warnAll(texts []string) {
 	}
 }
 
-// fail prints err, its further lines indented and then its hints, and returns the exit code.
+// fail prints err, each of several joined ones in turn, and returns the exit code.
 func (a *app) fail(err error) int {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, e := range joined.Unwrap() {
+			a.failOne(e)
+		}
+	} else {
+		a.failOne(err)
+	}
+	return usererr.ExitCode(err)
+}
+
+// failOne prints one line for an error, its further lines indented, and then its hints.
+func (a *app) failOne(err error) {
 	lines := strings.Split(strings.TrimRight(err.Error(), "\n"), "\n")
 	a.line("31", printable(lines[0]))
 	for _, line := range lines[1:] {
@@ -83,7 +96,6 @@ func (a *app) fail(err error) int {
 			fmt.Fprintln(a.stderr, "hint: "+printable(hint))
 		}
 	}
-	return usererr.ExitCode(err)
 }
 
 // progress tells a person at a terminal what takes time; logs and pipes stay clean.

@@ -10,28 +10,27 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 
 	"pi-cradle/internal/version"
 )
 
 // commands lists the subcommands in the order of the help. A new one joins here and nowhere else.
 func commands() []*command {
-	return []*command{newDoctorCommand()}
+	return []*command{newRunCommand(), newDoctorCommand()}
 }
 
 // Run is the whole program without the exit: it carries out args, which exclude the program's name, and returns the exit code.
 func Run(args []string, stdout, stderr *os.File) int {
 	a := newApp(stdout, stderr)
-	ctx, stop := interruptible()
+	ctx, signals, stop := watchSignals(context.Background())
 	defer stop()
+	a.signals = signals
 	code, err := dispatch(ctx, a, args)
-	var sig *signalError
+	var interrupted *signalError
 	switch {
-	case errors.As(context.Cause(ctx), &sig) && err != nil:
-		return 128 + int(sig.signal)
+	case err != nil && errors.As(context.Cause(ctx), &interrupted):
+		return 128 + int(interrupted.signal) // whoever sent it knows why
 	case err != nil:
 		return a.fail(err)
 	}
@@ -71,27 +70,4 @@ func splitAtDashes(args []string) (own, forwarded []string) {
 		}
 	}
 	return args, nil
-}
-
-// signalError is the cause of a context that ended because the process was told to stop.
-type signalError struct{ signal syscall.Signal }
-
-func (e *signalError) Error() string { return "interrupted by " + e.signal.String() }
-
-// interruptible gives a context that ends with a *signalError when the process is told to stop, so that an npm install or an
-// sbx setup in progress is cleaned up behind instead of being left running.
-func interruptible() (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	go func() {
-		if sig, ok := <-signals; ok {
-			cancel(&signalError{sig.(syscall.Signal)})
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		close(signals)
-		cancel(nil)
-	}
 }

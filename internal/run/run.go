@@ -88,6 +88,11 @@ func Output(ctx context.Context, c Cmd) (Result, error) {
 	}
 	err := cmd.Run()
 	res := Result{Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
+	return finish(ctx, c, cmd, res, err)
+}
+
+// finish turns what cmd.Run returned into this package's results.
+func finish(ctx context.Context, c Cmd, cmd *exec.Cmd, res Result, err error) (Result, error) {
 	if cmd.ProcessState != nil {
 		res.Code, res.Signal = status(cmd.ProcessState)
 	}
@@ -195,3 +200,18 @@ func (f *Foreground) Wait() (code int, sig syscall.Signal, err error) {
 
 // LookPath finds an executable on PATH, as exec does.
 func LookPath(name string) (string, error) { return exec.LookPath(name) }
+
+// Attached runs c to its end with the caller's stdout and stderr and with nothing to read, in the caller's process group, so
+// that a Ctrl-C at the terminal reaches it too. At the end of ctx it is asked to stop, and killed after Cmd.Wait. Errors are
+// those of Output; the Result has no output.
+func Attached(ctx context.Context, c Cmd) (Result, error) {
+	cmd := command(ctx, c)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = c.Wait
+	if cmd.WaitDelay == 0 {
+		cmd.WaitDelay = 3 * time.Second
+	}
+	err := cmd.Run()
+	return finish(ctx, c, cmd, Result{}, err)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -51,5 +52,27 @@ func TestOutputLimitCountsBothStreams(t *testing.T) {
 	res, err := Output(context.Background(), c)
 	if !errors.Is(err, ErrOutputLimit) || len(res.Stdout)+len(res.Stderr) != 8 {
 		t.Fatalf("%d bytes, %v", len(res.Stdout)+len(res.Stderr), err)
+	}
+}
+
+func TestAttached(t *testing.T) {
+	var exit *ExitError
+	if _, err := Attached(context.Background(), sh("read x && exit 9; exit 4")); !errors.As(err, &exit) || exit.Result.Code != 4 {
+		t.Fatalf("no input, exit 4: %v", err)
+	}
+	cause := errors.New("told to stop")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	pipe := t.TempDir() + "/pipe"
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_, _ = os.ReadFile(pipe) // returns once the child runs
+		cancel(cause)
+	}()
+	child := sh("trap 'exit 0' TERM; echo >\"$1\"; while :; do sleep 0.05; done")
+	child.Args = append(child.Args, "sh", pipe)
+	if _, err := Attached(ctx, child); !errors.Is(err, cause) {
+		t.Fatalf("told to stop: %v", err)
 	}
 }
