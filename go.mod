@@ -3,6 +3,7 @@ module pi-cradle
 go 1.26.0
 
 require (
+	github.com/agext/levenshtein v1.2.3
 	github.com/bmatcuk/doublestar/v4 v4.10.4
 	github.com/gofrs/flock v0.13.2
 	github.com/nlnwa/whatwg-url v0.6.2
@@ -10,6 +11,7 @@ require (
 	golang.org/x/sys v0.50.0
 	golang.org/x/term v0.48.0
 	golang.org/x/text v0.44.0
+	gopkg.in/yaml.v3 v3.0.1
 )
 
 require (
