@@ -8,7 +8,7 @@ import (
 
 // Own is the durable record of a delegate: who it is, what it owes, and the answer once it is frozen.
 type Own struct {
-	Identity Identity `json:"identity"`
+	Identity Identity `json:"-"` // kept in a file of its own, which the parent writes
 	Tasks    []Task   `json:"tasks"`
 	Outbox   *Outbox  `json:"outbox,omitempty"`
 	Answered []string `json:"answered"` // the latest request ids whose answer is on its way, so that a late copy is known
