@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"pi-cradle/internal/usererr"
 )
@@ -36,9 +37,11 @@ func Load(path string) (Settings, error) {
 		return s, usererr.New("settings file %q does not hold a JSON object", path).Hint("mend it, or remove it to use the defaults")
 	}
 	if raw, ok := keys["mail"]; ok {
-		if err := json.Unmarshal(raw, &s.Mail); err != nil || (s.Mail != "auto" && s.Mail != "hooks" && s.Mail != "embedded") {
+		var mail *string
+		if err := json.Unmarshal(raw, &mail); err != nil || mail == nil || !slices.Contains([]string{"auto", "hooks", "embedded"}, *mail) {
 			return s, usererr.New("%q in settings file %q is %s", "mail", path, raw).Hint(`it can be "auto", "hooks" or "embedded"`)
 		}
+		s.Mail = *mail
 	}
 	return s, nil
 }
