@@ -6,8 +6,8 @@
 //	owners/<session>/owner.lock   held by the one process that acts for the session
 //	owners/<session>/claims.json  which mail the session takes; a copy for the extension, rebuilt from the records
 //	owners/<session>/inbound/     envelopes taken from a mail provider and not yet recorded
-//	owners/<session>/exits/       how delegates ended, left by their launchers
-//	launch/<delegation>.json      what a launcher is to start; removed as it starts
+//	owners/<session>/launch/      per delegation what its launcher is to start (removed as it starts), the agent's prompt, and
+//	                              what the launcher saw of the end
 //
 // Order of a launch, and what a restart finds when everything dies right after a step:
 //
@@ -70,21 +70,18 @@ func (d Dir) file(folder, id string) string { return filepath.Join(d.root, folde
 // Owner is the folder of the process that acts for a session.
 func (d Dir) Owner(id string) string { return filepath.Join(d.root, "owners", Encode(id)) }
 
-// Lock, Inbound, Exits and Claims are what lies in it.
-func (d Dir) Lock(id string) string    { return filepath.Join(d.Owner(id), "owner.lock") }
-func (d Dir) Inbound(id string) string { return filepath.Join(d.Owner(id), "inbound") }
-func (d Dir) Exits(id string) string   { return filepath.Join(d.Owner(id), "exits") }
-func (d Dir) Claims(id string) string  { return filepath.Join(d.Owner(id), "claims.json") }
+// Lock, Inbound, Claims and Launches are what lies in it.
+func (d Dir) Lock(id string) string     { return filepath.Join(d.Owner(id), "owner.lock") }
+func (d Dir) Inbound(id string) string  { return filepath.Join(d.Owner(id), "inbound") }
+func (d Dir) Claims(id string) string   { return filepath.Join(d.Owner(id), "claims.json") }
+func (d Dir) Launches(id string) string { return filepath.Join(d.Owner(id), "launch") }
 
-// Exit is where the launcher of a delegation tells its parent how it ended.
-func (d Dir) Exit(parent, delegation string) string {
-	return filepath.Join(d.Exits(parent), Encode(delegation)+".json")
+// Spec and Prompt are the launcher's files for a delegation of parent.
+func (d Dir) Spec(parent, delegation string) string {
+	return filepath.Join(d.Launches(parent), Encode(delegation)+".json")
 }
-
-// Spec and Prompt are the launcher's files for a delegation.
-func (d Dir) Spec(delegation string) string { return d.file("launch", delegation) }
-func (d Dir) Prompt(delegation string) string {
-	return filepath.Join(d.root, "launch", Encode(delegation)+".prompt.md")
+func (d Dir) Prompt(parent, delegation string) string {
+	return filepath.Join(d.Launches(parent), Encode(delegation)+".prompt.md")
 }
 
 // Children, Identity and Replies are the record files of a session.
