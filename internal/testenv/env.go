@@ -17,8 +17,10 @@ type Options struct {
 	Settings map[string]any    // merged over pi's settings
 	Environ  map[string]string // merged over the environment of all programs; an empty value unsets
 	Bare     bool              // without our extension
-	Width    int               // of the terminal; 0: 100
-	Height   int               // 0: 30
+	// CleanServer starts the tmux server with next to no environment, as a service manager would.
+	CleanServer bool
+	Width       int // of the terminal; 0: 100
+	Height      int // 0: 30
 }
 
 // Env is one private world: a home, pi's agent dir, a mail root, a tmux server and a scripted model. It ends with its test,

@@ -22,16 +22,17 @@ type Pi struct {
 	PID     int
 	Session string // session id
 	File    string // session file
-	args    []string
+	options PiOptions
 }
 
 // PiOptions shape a start of pi.
 type PiOptions struct {
-	Args       []string // more arguments
-	Dir        string   // working directory; empty: Env.Work
-	Session    *Pi      // reopen this one's session
-	Background bool     // do not make its window the active one
-	Unready    bool     // do not wait until it takes keys
+	Args       []string          // more arguments
+	Dir        string            // working directory; empty: Env.Work
+	Environ    map[string]string // besides the Env's; an empty value unsets
+	Session    *Pi               // reopen this one's session
+	Background bool              // do not make its window the active one
+	Unready    bool              // do not wait until it takes keys
 }
 
 var sessionCount atomic.Int64
@@ -46,14 +47,18 @@ func (e *Env) Start(o PiOptions) *Pi {
 	if dir == "" {
 		dir = e.Work
 	}
-	p := &Pi{Env: e, args: o.Args}
+	p := &Pi{Env: e, options: o}
 	if o.Session != nil {
 		p.Session, p.File = o.Session.Session, o.Session.File
 	} else {
 		p.Session, p.File = e.NewSession(dir)
 	}
-	command := append([]string{"node", e.Pi.CLI, "--session-dir", e.Sessions, "--session", p.File}, o.Args...)
-	args := []string{"new-window", "-P", "-F", "#{pane_id} #{window_id} #{pane_pid}", "-n", "pi", "-t", "=main:", "-c", dir}
+	// The shell changes directory, since tmux would expand formats in it; env sets what the server lacks.
+	command := []string{"/bin/sh", "-c", `cd "$1" && shift && exec env "$@"`, "sh", dir}
+	command = append(command, o.env(e)...)
+	command = append(command, e.lookPath("node"), e.Pi.CLI, "--session-dir", e.Sessions, "--session", p.File)
+	command = append(command, o.Args...)
+	args := []string{"new-window", "-P", "-F", "#{pane_id} #{window_id} #{pane_pid}", "-n", "pi", "-t", "=main:"}
 	if o.Background {
 		args = append(args, "-d")
 	}
@@ -68,6 +73,23 @@ func (e *Env) Start(o PiOptions) *Pi {
 		p.AwaitScreen("the input line", func(screen string) bool { return editor.MatchString(screen) })
 	}
 	return p
+}
+
+// env is the arguments for env(1).
+func (o PiOptions) env(e *Env) []string {
+	var args []string
+	for key, value := range o.Environ {
+		if value == "" {
+			args = append(args, "-u", key)
+		}
+	}
+	args = append(args, flatten(e.environ)...)
+	for key, value := range o.Environ {
+		if value != "" {
+			args = append(args, key+"="+value)
+		}
+	}
+	return args
 }
 
 // NewSession makes a session file with only its header, as pi resumes it: path, id and working directory are known beforehand.
@@ -86,7 +108,9 @@ func (e *Env) NewSession(dir string) (id, file string) {
 // Reopen starts pi again on the same session with the same arguments.
 func (p *Pi) Reopen() *Pi {
 	p.Env.T.Helper()
-	return p.Env.Start(PiOptions{Session: p, Args: p.args})
+	o := p.options
+	o.Session = p
+	return p.Env.Start(o)
 }
 
 // Submit pastes text into the input line and presses Enter.

@@ -18,6 +18,7 @@ type Tmux struct {
 	Socket   string // path
 	UserPane string // the pane of the window "user", which never does anything
 	env      *Env
+	environ  []string
 	pid      int
 }
 
@@ -35,7 +36,10 @@ func startTmux(e *Env, o Options) *Tmux {
 	if socket == "" {
 		socket = "tmux.sock"
 	}
-	x := &Tmux{Socket: filepath.Join(e.Root, socket), env: e}
+	x := &Tmux{Socket: filepath.Join(e.Root, socket), env: e, environ: flatten(e.environ)}
+	if o.CleanServer {
+		x.environ = []string{"PATH=/usr/bin:/bin", "LANG=C.UTF-8"}
+	}
 	conf := "/dev/null"
 	if o.TmuxConf != "" {
 		conf = filepath.Join(e.Root, "tmux.conf")
@@ -48,7 +52,7 @@ func startTmux(e *Env, o Options) *Tmux {
 	if height == 0 {
 		height = 30
 	}
-	x.Run("-f", conf, "new-session", "-d", "-s", "main", "-n", "user", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height), "-c", e.Work, "--", "cat")
+	x.Run("-f", conf, "new-session", "-d", "-s", "main", "-n", "user", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height), "-c", e.Work, "--", "env", "cat") // two words: no shell takes part
 	e.T.Cleanup(x.stop)
 	x.Run("set-option", "-g", "extended-keys", "on") // or pi warns
 	x.pid, _ = strconv.Atoi(x.Run("display-message", "-p", "#{pid}"))
@@ -75,8 +79,13 @@ func (x *Tmux) Run(args ...string) string {
 func (x *Tmux) try(stdin []byte, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
+	for i, arg := range args {
+		if text, ok := strings.CutSuffix(arg, ";"); ok { // or it ends the command
+			args[i] = text + `\;`
+		}
+	}
 	cmd := exec.CommandContext(ctx, "tmux", append([]string{"-S", x.Socket}, args...)...)
-	cmd.Env = flatten(x.env.environ) // the server has the environment of whoever starts it
+	cmd.Env = x.environ // the server has the environment of whoever starts it
 	cmd.Stdin = bytes.NewReader(stdin)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
