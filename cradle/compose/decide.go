@@ -11,7 +11,6 @@ type decision struct {
 	why         string
 	network     *folder.Network
 	networkWhy  string
-	enforced    bool // by the backend
 	warnings    []string
 	grants      folder.Grants
 	rules       []string

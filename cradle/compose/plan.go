@@ -83,6 +83,9 @@ type Write struct {
 	Reason  string
 }
 
+// Source is a file that pi finds by itself.
+type Source struct{ Path, Reason string }
+
 // Packages says what to install before pi can start.
 type Packages struct {
 	Dir       string // of the private npm project
@@ -109,8 +112,11 @@ type Plan struct {
 	Env        []Env
 
 	Grants []nono.Grant // nono only
+	Rules  []string     // nono only: the folder's Seatbelt rules
 	Mounts []sbx.Mount  // sbx only
 	Name   string       // of the sbx sandbox
+
+	AlsoRead []Source // what pi reads though the folder does not say so
 
 	wrapper, before, after []Part // around the package extensions
 	sbxBin                 string

@@ -44,11 +44,15 @@ func (k *Packages) manifest() string { return filepath.Join(k.Dir, "package.json
 func (k *Packages) Command() []string { return []string{k.Installer, "install", "--ignore-scripts"} }
 
 func (k *Packages) install() string {
+	return strings.Join(k.Command(), " ") + " (" + k.Dir + "): " + strings.Join(k.specs(), ", ")
+}
+
+func (k *Packages) specs() []string {
 	specs := make([]string, len(k.Specs))
 	for i, s := range k.Specs {
 		specs[i] = s.Spec()
 	}
-	return strings.Join(k.Command(), " ") + " (" + k.Dir + "): " + strings.Join(specs, ", ")
+	return specs
 }
 
 // Quote joins argv into a line that a POSIX shell reads back as the same words.

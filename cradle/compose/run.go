@@ -38,7 +38,31 @@ func Run(in Input) (*Plan, error) {
 		p.Packages = &Packages{Dir: in.State.NPM(), Installer: s.Installer, Specs: s.Packages}
 	}
 	c.arguments()
+	p.AlsoRead = alsoRead(in)
 	return p, nil
+}
+
+// alsoRead names what no flag of ours keeps away. It is part of the explanation, so that nobody takes the agent's folder for all
+// that shapes the agent.
+func alsoRead(in Input) []Source {
+	var out []Source
+	personal := func(name, reason string) {
+		out = append(out, Source{filepath.Join(in.Home, ".pi", "agent", name), reason})
+	}
+	if !in.Folder.HasSystem {
+		personal("SYSTEM.md", "the base prompt, if it exists: the folder has no SYSTEM.md")
+	}
+	if !in.Folder.HasAppend {
+		personal("APPEND_SYSTEM.md", "added to the prompt, if it exists: the folder has no APPEND_SYSTEM.md")
+	}
+	personal("settings.json", "personal preferences; a model only if the folder sets none")
+	personal("models.json", "personal providers, beside the folder's")
+	personal("auth.json", "logins")
+	personal("trust.json", "which projects are trusted")
+	personal("AGENTS.md", "personal instructions for every directory (or CLAUDE.md)")
+	return append(out,
+		Source{"AGENTS.md", "the project's instructions (or CLAUDE.md), here and in every parent directory"},
+		Source{".pi/settings.json", "the project's settings, once the project is trusted"})
 }
 
 type composer struct {
@@ -112,7 +136,7 @@ func (c *composer) sandbox() error {
 		Name: stateName, Home: in.Home, CWD: p.CWD, Agent: p.Agent, State: in.State.Path(), GitDir: gitDir,
 		Folder: c.grants, Rules: c.rules, Network: c.network,
 	}
-	p.Grants = nono.Grants(profile)
+	p.Grants, p.Rules = nono.Grants(profile), c.rules
 	p.Profile = &Write{in.State.Profile(), nono.Profile(profile), "what nono lets pi reach"}
 	p.Env = append(p.Env, Env{"MISE_CACHE_DIR", in.State.MiseCache(), "mise can't write its shared cache inside the sandbox"})
 	return nil

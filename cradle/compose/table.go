@@ -1,0 +1,139 @@
+package compose
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/width"
+)
+
+const (
+	tableWidth  = 80
+	reasonStart = 40 // column of the reasons
+	headStart   = 9
+	indent      = 2
+	maxLines    = 6 // of one cell; a prompt can be pages long
+)
+
+// table lays out two columns of text that may be of any length and content.
+type table struct {
+	strings.Builder
+	short []replacement
+}
+
+// replacement is a long path and the word that stands for it.
+type replacement struct{ path, word string }
+
+func (t *table) abbreviate(text string) string {
+	for _, r := range t.short {
+		if rest, ok := strings.CutPrefix(text, r.path); ok && (rest == "" || rest[0] == '/') {
+			return r.word + rest
+		}
+		text = strings.ReplaceAll(text, " "+r.path+"/", " "+r.word+"/")
+	}
+	return text
+}
+
+func (t *table) head(key, value, reason string) {
+	lines := wrap(value+" ("+reason+")", tableWidth-headStart)
+	for i, line := range lines {
+		if i > 0 {
+			key = ""
+		}
+		fmt.Fprintf(t, "%-*s%s\n", headStart, key, line)
+	}
+}
+
+func (t *table) section(title string) { t.WriteString("\n" + title + "\n") }
+
+// row writes a cell and its reason side by side, or the reason below when the cell needs the room.
+func (t *table) row(cell, reason string) {
+	left := wrap(t.abbreviate(cell), tableWidth-indent)
+	right := wrap(reason, tableWidth-reasonStart)
+	last := len(left) - 1
+	pad := strings.Repeat(" ", indent)
+	for _, line := range left[:last] {
+		t.WriteString(pad + line + "\n")
+	}
+	t.WriteString(pad + left[last])
+	used := indent + columns(left[last])
+	if used > reasonStart-1 {
+		t.WriteByte('\n')
+		used = 0
+	}
+	for _, line := range right {
+		t.WriteString(strings.Repeat(" ", reasonStart-used) + line + "\n")
+		used = 0
+	}
+}
+
+// wrap breaks text into lines of at most limit columns, between words where it can. Control characters are made visible, so
+// that nothing in a file name or prompt can act on the terminal.
+func wrap(text string, limit int) []string {
+	var lines []string
+	line, used := "", 0
+	for _, word := range strings.SplitAfter(visible(text), " ") {
+		if n := columns(strings.TrimRight(word, " ")); used > 0 && used+n > limit {
+			lines, line, used = append(lines, line), "", 0
+		}
+		for _, r := range word {
+			n := runeColumns(r)
+			if used+n > limit {
+				if r == ' ' {
+					continue
+				}
+				lines, line, used = append(lines, line), "", 0
+			}
+			line, used = line+string(r), used+n
+		}
+	}
+	lines = append(lines, line)
+	if len(lines) > maxLines {
+		lines = append(lines[:maxLines-1], "…")
+	}
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return lines
+}
+
+func visible(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		switch {
+		case r == '\n':
+			b.WriteRune('↵')
+		case r == '\t':
+			b.WriteByte(' ')
+		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
+			fmt.Fprintf(&b, "\\u%04x", r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func columns(s string) int {
+	n := 0
+	for _, r := range s {
+		n += runeColumns(r)
+	}
+	return n
+}
+
+// runeColumns is the width of one character in a terminal.
+func runeColumns(r rune) int {
+	if r < 0x300 {
+		return 1
+	}
+	if unicode.In(r, unicode.Mn, unicode.Me) {
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
