@@ -36,7 +36,7 @@ func MkdirAll(dir string) error { return os.MkdirAll(dir, DirMode) }
 func Write(path string, data []byte) error { return WriteMode(path, data, FileMode) }
 
 // WriteMode is Write with a mode of the caller's choice, for files that other programs read.
-func WriteMode(path string, data []byte, mode fs.FileMode) (err error) {
+func WriteMode(path string, data []byte, mode fs.FileMode) error {
 	dir := filepath.Dir(path)
 	if err := fault("create", path); err != nil {
 		return err
@@ -45,17 +45,44 @@ func WriteMode(path string, data []byte, mode fs.FileMode) (err error) {
 	if err != nil {
 		return err
 	}
+	if mode != FileMode {
+		if err := f.Chmod(mode); err != nil {
+			_ = f.Close()
+			_ = os.Remove(f.Name())
+			return err
+		}
+	}
+	if err := publish(f, path, data); err != nil {
+		return err
+	}
+	return SyncDir(dir)
+}
+
+// Deliver publishes data as path, by way of the file tmp on the same file system: for folders in which others look for new files and
+// must never see half of one. Neither file may exist. On an error neither does, save that a failure of the last step, the sync of
+// path's folder, leaves path in place.
+func Deliver(tmp, path string, data []byte) error {
+	if err := fault("create", path); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, FileMode)
+	if err != nil {
+		return err
+	}
+	if err := publish(f, path, data); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// publish fills f, closes it and renames it to path. On an error it removes f.
+func publish(f *os.File, path string, data []byte) (err error) {
 	defer func() {
 		if err != nil {
 			_ = f.Close()
 			_ = os.Remove(f.Name())
 		}
 	}()
-	if mode != FileMode {
-		if err = f.Chmod(mode); err != nil {
-			return err
-		}
-	}
 	if err = fault("write", path); err != nil {
 		return err
 	}
@@ -71,10 +98,7 @@ func WriteMode(path string, data []byte, mode fs.FileMode) (err error) {
 	if err = fault("rename", path); err != nil {
 		return err
 	}
-	if err = os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return SyncDir(dir)
+	return os.Rename(f.Name(), path)
 }
 
 // WriteJSON writes v as indented JSON with a final newline.
