@@ -1,0 +1,547 @@
+// The pi side of squire: registers commands, tools, hooks and renderers, and carries what happens to the helper, which decides
+// everything, and back. Only this file knows pi's API. What comes late, when pi has moved on to another session, must find none here:
+// pi's own objects throw then, and a throw in a timer or an unhandled rejection ends pi.
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type AssistantMessage, getSupportedThinkingLevels, type JsonValue } from "@earendil-works/pi-ai";
+import {
+	type BoundaryResult,
+	type BoundaryState,
+	type ExtensionAPI,
+	type ExtensionContext,
+	getAgentDir,
+	VERSION as PI_VERSION,
+	type SessionBoundaryDraft,
+	type SessionStartEvent,
+	type ToolDefinition,
+} from "@earendil-works/pi-coding-agent";
+import { type CallOptions, type Channel, NoAnswer, RpcError } from "./channel.ts";
+import { Delivery } from "./delivery.ts";
+import { completionHolds, registerHost, unregisterHost } from "./holds.ts";
+import { claimed, ownerFolder, readClaims, stage, writePrivate } from "./mail.ts";
+import { component, paintCall, paintRow, paintText, paintView } from "./paint.ts";
+import { findHelper, installCommand } from "./platform.ts";
+import { Helper } from "./spawn.ts";
+import * as wire from "./wire.gen.ts";
+
+const MESSAGE_TYPE = "squire";
+const COPY = Symbol.for("pi-cradle.shim");
+const MAX_TEXT = 4 << 20;
+const EXPAND = ["app.tools.expand", "to expand"] as const;
+/** How long a submitted prompt may take to become a run, in milliseconds; other extensions may look at it first. */
+const SUBMIT = 1000;
+/** How often waiting messages are looked at when no event of a run calls for it, in milliseconds. */
+const RETRY = 250;
+
+type HelperMethod = keyof wire.HelperMethods;
+type HostMethod = keyof wire.HostMethods;
+type Host = {
+	[M in Exclude<HostMethod, "cancel">]: (
+		params: wire.HostMethods[M]["params"],
+		session: Session,
+		signal: AbortSignal,
+	) => Answer<wire.HostMethods[M]["result"]>;
+};
+type Answer<T> = T | Promise<T>;
+
+/** What lives from session_start to session_shutdown. */
+interface Session {
+	ctx: ExtensionContext;
+	id: string;
+	reason: SessionStartEvent["reason"];
+	folder: string;
+	inbox: string;
+	claims: wire.Claims;
+	token: string;
+	delivery: Delivery;
+	/** Resolves when pi has started up, so that a run may be started, or when the session ends before that. */
+	opened: Promise<void>;
+	open: () => void;
+	isOpen: boolean;
+	/** Until when a submitted prompt is expected to start a run, which we must not overtake. */
+	submittedUntil: number;
+	lastAnswer: AssistantMessage | undefined;
+	/** Stops watching the boundaries of runs. */
+	boundaries: (() => void)[];
+}
+
+class Squire {
+	private readonly pi: ExtensionAPI;
+	private readonly helper: Helper;
+	private readonly agentDir = getAgentDir();
+	private session: Session | undefined;
+	private started: { channel: Channel; session: Session; done: Promise<void> } | undefined;
+	private early: string[] = [];
+	private inactive = new Set<string>();
+
+	constructor(pi: ExtensionAPI) {
+		this.pi = pi;
+		this.helper = new Helper({
+			find: () => findHelper(import.meta.url),
+			remedy: installCommand(import.meta.url),
+			log: join(this.agentDir, "squire", "log", "helper.log"),
+			notice: (text) => this.notice("error", text),
+			handle: (method, params, signal) => this.serve(method, params, signal),
+		});
+		this.helper.connect().catch(() => {}); // boots while pi does; a failure is noticed by the helper's owner
+	}
+
+	/** Whether a session of pi uses this copy. */
+	inUse(): boolean {
+		try {
+			return this.session !== undefined && this.pi.getSessionName() !== null;
+		} catch {
+			return false; // pi has dropped us without a word
+		}
+	}
+
+	async close(reason: wire.SessionShutdownParams["reason"]): Promise<void> {
+		const { session } = this;
+		this.session = undefined;
+		if (session) {
+			unregisterHost(session.id, session.token);
+			session.delivery.drop(stale());
+			session.open();
+		}
+		await this.helper.close(reason);
+	}
+
+	register(): void {
+		const { pi } = this;
+		for (const tool of wire.TOOLS) pi.registerTool(this.tool(tool));
+		for (const { name, description } of wire.COMMANDS) {
+			pi.registerCommand(name, {
+				description,
+				getArgumentCompletions: (prefix) => this.complete(name, prefix),
+				handler: async (args) => {
+					await this.ask("command.run", { command: name, args }).catch((error) =>
+						this.notice("error", describe(error)),
+					);
+				},
+			});
+		}
+		pi.registerMessageRenderer<{ view?: wire.View }>(MESSAGE_TYPE, (message, options, theme) => {
+			const view = message.details?.view;
+			if (!view) return undefined;
+			const hint = options.keyHint?.(...EXPAND) ?? "";
+			return component((width) => paintRow(view, options.expanded, hint, options.outputPad ?? 1, theme, width));
+		});
+		this.hook();
+	}
+
+	private hook(): void {
+		const { pi } = this;
+		pi.events.on("message:inbound", (payload) => this.takeMail(payload as wire.Inbound & { handled?: boolean }));
+		pi.on("session_start", (event, ctx) => this.begin(event, ctx));
+		pi.on("resources_discover", () => this.openSoon());
+		pi.on("input", ({ source }, ctx) => {
+			if (this.session && ctx.isIdle()) this.session.submittedUntil = Date.now() + SUBMIT;
+			if (source !== "extension") this.tell("input.seen", { source });
+		});
+		pi.on("before_agent_start", async (event) => {
+			if (this.session) this.session.submittedUntil = 0;
+			const prepared = await this.ask("run.prepare", {}, { timeout: 2000 }).catch(() => undefined);
+			const options = event.systemPromptOptions;
+			options.sections = { ...options.sections, ...prepared?.sections };
+		});
+		pi.on("message_start", ({ message }) => {
+			if (message.role !== "custom" || message.customType !== MESSAGE_TYPE) return;
+			this.session?.delivery.started(String((message.details as { id?: unknown } | undefined)?.id));
+		});
+		pi.on("message_end", ({ message }) => {
+			if (message.role === "assistant" && this.session) this.session.lastAnswer = message;
+		});
+		pi.on("agent_settled", ({ aborted }) => this.settle(aborted));
+		pi.on("session_shutdown", async ({ reason }) => {
+			await this.close(reason);
+			if (copies[COPY]?.squire === this) delete copies[COPY];
+		});
+	}
+
+	private async begin({ reason }: SessionStartEvent, ctx: ExtensionContext): Promise<void> {
+		const id = ctx.sessionManager.getSessionId();
+		const folder = ownerFolder(this.agentDir, id);
+		let open = () => {};
+		const opened = new Promise<void>((resolve) => {
+			open = resolve;
+		});
+		const session: Session = {
+			...{ ctx, id, reason, folder, inbox: join(folder, "inbound"), claims: readClaims(folder), token: randomUUID() },
+			...{ opened, open, isOpen: false, submittedUntil: 0, lastAnswer: undefined },
+			delivery: new Delivery({
+				idle: () => attempt(() => session.isOpen && Date.now() >= session.submittedUntil && ctx.isIdle(), false),
+				send: ({ id, content, details, view }, triggerTurn) => {
+					const message = { customType: MESSAGE_TYPE, content, display: true, details: { ...details, id, view } };
+					this.pi.sendMessage(message, { triggerTurn });
+				},
+				holds: (id) => attempt(() => messageIds(ctx).has(id), false),
+				watch: (waiting) => this.watch(session, waiting),
+			}),
+			boundaries: [],
+		};
+		this.session = session;
+		for (const text of this.early.splice(0)) this.notice("error", text);
+		await this.connect().catch((error) => {
+			// A helper that can't be had has been noticed already.
+			if (error instanceof RpcError || error instanceof NoAnswer) this.notice("error", describe(error));
+		});
+	}
+
+	/** Called when every extension has had its session_start. pi's start goes on until its event loop turns. */
+	private openSoon(): void {
+		const { session } = this;
+		setImmediate(() => {
+			if (!session || this.session !== session) return;
+			session.isOpen = true;
+			session.open();
+			session.delivery.pump();
+		});
+	}
+
+	/** While messages wait, looks at the boundaries of a run: pi prepares them anew for everybody who does. */
+	private watch(session: Session, waiting: boolean): void {
+		const { pi } = this;
+		const { delivery } = session;
+		for (const stop of session.boundaries.splice(0)) stop();
+		if (!waiting) return;
+		const boundary = (event: BoundaryState, ctx: ExtensionContext): BoundaryResult | undefined => {
+			const due = event.outcome === "completed" ? delivery.offer() : [];
+			if (due.length === 0) return undefined;
+			const drafts = due.map(
+				({ id, content, details, view }): SessionBoundaryDraft => ({
+					...{
+						type: "custom_message",
+						customType: MESSAGE_TYPE,
+						content,
+						display: true,
+						details: { ...details, id, view },
+					},
+				}),
+			);
+			const wanted = due.some((message) => message.trigger) && !ctx.signal?.aborted;
+			return { entries: [...event.entries, ...drafts], continue: event.continue || wanted };
+		};
+		const timer = setInterval(() => delivery.pump(), RETRY).unref();
+		session.boundaries.push(
+			() => clearInterval(timer),
+			pi.on("turn_start", () => delivery.confirm()),
+			pi.on("turn_end", boundary),
+			pi.on("agent_before_settle", boundary),
+		);
+	}
+
+	private takeMail(payload: wire.Inbound & { handled?: boolean }): void {
+		const { session } = this;
+		if (!session || payload?.handled || !claimed(session.claims, payload?.envelope)) return;
+		const inbound = { envelope: payload.envelope, path: payload.path, requests: payload.requests ?? [] };
+		try {
+			const file = stage(session.inbox, inbound);
+			this.tell("mail.staged", { file });
+		} catch {
+			if (!this.helper.isUp) return; // the provider keeps it
+			this.ask("mail.inbound", inbound).catch((error) => this.notice("error", describe(error)));
+		}
+		payload.handled = true;
+	}
+
+	private async settle(aborted: boolean): Promise<void> {
+		const { session } = this;
+		if (!session) return;
+		const { lastAnswer: answer, ctx } = session;
+		session.lastAnswer = undefined;
+		session.submittedUntil = 0;
+		session.delivery.settled(aborted);
+		let text = answer?.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n") ?? "";
+		let textPath = "";
+		try {
+			if (Buffer.byteLength(text) > MAX_TEXT) {
+				textPath = join(session.folder, `answer-${randomUUID()}.txt`);
+				writePrivate(textPath, text);
+				text = "";
+			}
+			const outcome: wire.RunSettledParams = {
+				...{ aborted, text, textPath, stopReason: answer?.stopReason ?? "", error: answer?.errorMessage ?? "" },
+				model: answer ? { provider: answer.provider, id: answer.model } : (modelRef(ctx) ?? { provider: "", id: "" }),
+				...completionHolds(session.id),
+			};
+			const report = () => this.ask("run.settled", outcome, { timeout: 10_000 });
+			// When the helper falls over at just this moment the next one must hear of it.
+			await report().catch((error) => (error instanceof RpcError || error instanceof NoAnswer ? undefined : report()));
+		} catch (error) {
+			if (this.session === session) this.notice("error", describe(error));
+		}
+	}
+
+	/** The channel to a helper that serves the session. */
+	private async connect(): Promise<Channel> {
+		const { session } = this;
+		if (!session) throw stale();
+		const channel = await this.helper.connect();
+		if (this.started?.channel !== channel || this.started.session !== session) {
+			this.started = { channel, session, done: this.startSession(channel, session) };
+		}
+		const { started } = this;
+		await started.done.catch((error) => {
+			if (this.started === started) this.started = undefined;
+			throw error;
+		});
+		return channel;
+	}
+
+	private async startSession(channel: Channel, session: Session): Promise<void> {
+		const { ctx } = session;
+		const manager = ctx.sessionManager;
+		const model = modelRef(ctx);
+		const params: wire.SessionStartParams = {
+			sessionId: session.id,
+			sessionFile: manager.getSessionFile() ?? "",
+			sessionDir: manager.getSessionDir(),
+			cwd: ctx.cwd,
+			name: manager.getSessionName() ?? "",
+			reason: session.reason,
+			mode: ctx.mode,
+			hasUI: ctx.hasUI,
+			trusted: ctx.isProjectTrusted(),
+			agentDir: this.agentDir,
+			piVersion: PI_VERSION,
+			piCommand: piCommand(),
+			shim: fileURLToPath(import.meta.url),
+			...(model && { model }),
+			thinking: this.pi.getThinkingLevel(),
+		};
+		const result = (await channel.call("session.start", params, { timeout: 5000 })) as wire.SessionStartResult;
+		if (this.session !== session) throw stale();
+		session.claims = result.claims;
+		session.inbox = result.inbox;
+		registerHost(session.id, session.token);
+		this.inactive = new Set(wire.TOOLS.map((tool) => tool.name).filter((name) => !result.active.includes(name)));
+		this.updateTools(result.tools);
+	}
+
+	private async ask<M extends HelperMethod>(
+		method: M,
+		params: wire.HelperMethods[M]["params"],
+		options?: CallOptions,
+	): Promise<wire.HelperMethods[M]["result"]> {
+		return (await this.connect()).call(method, params, options) as Promise<wire.HelperMethods[M]["result"]>;
+	}
+
+	private tell<M extends HelperMethod>(method: M, params: wire.HelperMethods[M]["params"]): void {
+		this.connect().then(
+			(channel) => channel.notify(method, params),
+			() => {},
+		);
+	}
+
+	private serve(method: string, params: unknown, signal: AbortSignal): Promise<unknown> | undefined {
+		const handler = (this.host as Record<string, Host[keyof Host] | undefined>)[method];
+		if (!handler) return undefined;
+		const { session } = this;
+		return (async () => {
+			if (!session) throw stale();
+			return (handler as (...args: unknown[]) => unknown)(params, session, signal);
+		})();
+	}
+
+	private readonly host: Host = {
+		"host.notify": ({ level, text }) => {
+			this.notice(level as NoticeLevel, text);
+		},
+		"host.status": ({ key, text }, { ctx }) => {
+			ctx.ui.setStatus(key, text || undefined);
+		},
+		"host.claims": (claims, session) => {
+			session.claims = claims;
+		},
+		"host.tool": (update) => {
+			this.updateTools([update]);
+		},
+		"host.send": async (message, { delivery }) => {
+			await delivery.deliver(message);
+			return {};
+		},
+		"host.prompt": async ({ text }, session) => {
+			await session.opened;
+			while (Date.now() < session.submittedUntil) await new Promise((resolve) => setTimeout(resolve, 5));
+			if (this.session !== session) throw stale();
+			this.pi.sendUserMessage(text, { deliverAs: "followUp" });
+			return {};
+		},
+		"host.exit": (_, session) => {
+			setImmediate(() => this.session === session && attempt(() => session.ctx.shutdown(), undefined));
+			return {};
+		},
+		"host.emit": ({ channel, payload, freeze }) => {
+			this.pi.events.emit(channel, freeze ? deepFreeze(payload) : payload);
+			return { payload: plain(payload) };
+		},
+		"host.entries": ({ messages, prompts }, { ctx }) => {
+			const ids = messageIds(ctx);
+			const texts = userTexts(ctx);
+			return {
+				messages: messages.filter((id) => ids.has(id)),
+				prompts: prompts.filter((start) => texts.some((text) => text.startsWith(start))),
+			};
+		},
+		"host.models": ({ all }, { ctx }) => {
+			const registry = ctx.modelRegistry;
+			const models = (all ? registry.getAll() : registry.getAvailable()).map((model) => ({
+				...{ provider: model.provider, id: model.id, name: model.name },
+				available: registry.hasConfiguredAuth(model),
+				thinking: getSupportedThinkingLevels(model),
+			}));
+			const current = modelRef(ctx);
+			return { models, thinking: this.pi.getThinkingLevel(), ...(current && { current }) };
+		},
+		"host.tools": () => {
+			const active = this.pi.getActiveTools();
+			const searchable = active.includes("codemode") || active.includes("tool_search");
+			const reachable = this.pi
+				.getAllTools()
+				.filter(({ exposure }) => exposure === "codemode" || exposure === "deferred");
+			return { active, available: [...new Set([...active, ...(searchable ? reachable.map(({ name }) => name) : [])])] };
+		},
+		"host.dialog": async ({ kind, title, message, options, prefill }, { ctx }, signal) => {
+			if (kind === "confirm") return { ok: await ctx.ui.confirm(title, message, { signal }), value: "" };
+			const answer =
+				kind === "select"
+					? await ctx.ui.select(title, options, { signal })
+					: kind === "input"
+						? await ctx.ui.input(title, message, { signal })
+						: await ctx.ui.editor(title, prefill);
+			return { ok: answer !== undefined, value: answer ?? "" };
+		},
+	};
+
+	private tool({ name, label, description, snippet, parameters }: wire.Tool): ToolDefinition {
+		return {
+			...{ name, label, description, promptSnippet: snippet, parameters },
+			execute: async (callId, params, signal) => {
+				const call = { tool: name, callId, params };
+				const result = await this.ask("tool.call", call, { signal }).catch((error) => {
+					throw new Error(describe(error));
+				});
+				return {
+					content: [{ type: "text", text: result.text }],
+					details: { ...(result.details as object), view: result.view },
+					...(result.structured !== undefined && { structuredContent: result.structured as JsonValue }),
+					isError: result.isError,
+				};
+			},
+			renderCall: (args, theme, { state }) => {
+				const { agent, label: window, id, task } = (args ?? {}) as Record<string, unknown>;
+				const title = agent === undefined ? [label, id] : [agent, window];
+				const text = title.filter((part) => typeof part === "string").join(" ");
+				return component((width) =>
+					state.view ? [] : paintCall(text, typeof task === "string" ? task : "", theme, width),
+				);
+			},
+			renderResult: ({ content, details }, { expanded }, theme, { state, isError, keyHint }) => {
+				const view = (details as { view?: wire.View } | undefined)?.view;
+				if (view && !isError) {
+					state.view = true;
+					const hint = keyHint?.(...EXPAND) ?? "";
+					return component((width) => paintView(view, expanded, hint, theme, width));
+				}
+				const text = content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+				return component((width) => paintText(text, isError ? "error" : "toolOutput", theme, width));
+			},
+		};
+	}
+
+	private updateTools(updates: wire.ToolUpdate[]): void {
+		for (const { name, description } of updates) {
+			const tool = wire.TOOLS.find((tool) => tool.name === name);
+			if (tool) this.pi.registerTool(this.tool({ ...tool, description }));
+		}
+		const active = this.pi.getActiveTools();
+		const wanted = active.filter((name) => !this.inactive.has(name));
+		if (wanted.length < active.length) this.pi.setActiveTools(wanted);
+	}
+
+	private async complete(command: string, prefix: string): Promise<wire.Completion[] | null> {
+		const answer = await this.ask("command.complete", { command, prefix }, { timeout: 1000 }).catch(() => undefined);
+		return answer?.items.length ? answer.items : null;
+	}
+
+	private notice(level: NoticeLevel, text: string): void {
+		if (this.session) attempt(() => this.session?.ctx.ui.notify(text, level), undefined);
+		else this.early.push(text);
+	}
+}
+
+type NoticeLevel = "info" | "warning" | "error";
+
+function stale(): RpcError {
+	return new RpcError(wire.CODE_STALE, "the session is gone");
+}
+
+function attempt<T>(act: () => T, otherwise: T): T {
+	try {
+		return act();
+	} catch {
+		return otherwise; // pi has moved on
+	}
+}
+
+/** What a person should read of an error. */
+function describe(error: unknown): string {
+	const hints = error instanceof RpcError ? (error.data as wire.RefusedData | undefined)?.hints : undefined;
+	return [error instanceof Error ? error.message : String(error), ...(hints ?? [])].join("\n");
+}
+
+function modelRef({ model }: ExtensionContext): wire.ModelRef | undefined {
+	return model && { provider: model.provider, id: model.id };
+}
+
+/** How to start this same pi: a script under Node, or a program of its own. */
+function piCommand(): string[] {
+	const script = process.argv[1] ?? "";
+	const compiled =
+		script.includes("$bunfs") || script.includes("~BUN") || process.getBuiltinModule("node:sea")?.isSea();
+	return compiled ? [process.execPath] : [process.execPath, ...process.execArgv, script];
+}
+
+function messageIds(ctx: ExtensionContext): Set<unknown> {
+	const ids = ctx.sessionManager.getEntries().map((entry) => {
+		if (entry.type !== "custom_message" || entry.customType !== MESSAGE_TYPE) return undefined;
+		return (entry.details as { id?: unknown } | undefined)?.id;
+	});
+	return new Set(ids);
+}
+
+function userTexts(ctx: ExtensionContext): string[] {
+	return ctx.sessionManager.getEntries().flatMap((entry) => {
+		if (entry.type !== "message" || entry.message.role !== "user") return [];
+		const { content } = entry.message;
+		return typeof content === "string"
+			? [content]
+			: [content.map((part) => (part.type === "text" ? part.text : "")).join("")];
+	});
+}
+
+function deepFreeze<T>(value: T): T {
+	if (typeof value === "object" && value !== null) {
+		for (const part of Object.values(value)) deepFreeze(part);
+		Object.freeze(value);
+	}
+	return value;
+}
+
+/** What other extensions left in a payload, as JSON: an Error would come out as nothing. */
+function plain(payload: unknown): unknown {
+	return JSON.parse(JSON.stringify(payload, (_, value) => (value instanceof Error ? value.message : value)));
+}
+
+const copies = globalThis as { [COPY]?: { url: string; squire: Squire } };
+
+/** The extension. A second copy in the same pi, from a package and `-e`, or in a session that another extension opens, does nothing. */
+export default function (pi: ExtensionAPI): void {
+	const other = copies[COPY];
+	if (other && (other.url !== import.meta.url || other.squire.inUse())) return;
+	void other?.squire.close("reload"); // loaded twice before a session began
+	const squire = new Squire(pi);
+	copies[COPY] = { url: import.meta.url, squire };
+	squire.register();
+}
