@@ -23,37 +23,34 @@ func (p *Plan) Explain() string {
 
 	t.section("files written")
 	for _, w := range p.writes() {
-		t.row(w.Path, w.Reason)
+		t.row(t.abbreviate(w.Path), w.Reason)
 	}
 	if p.Packages != nil {
-		t.row(p.Packages.manifest(), "the packages of settings.json")
+		t.row(t.abbreviate(p.Packages.manifest()), "the packages of settings.json")
 	}
-	if steps, _ := p.Steps(""); len(steps) > 0 {
-		t.section("sandbox set-up")
-		for _, s := range steps {
-			t.row(Quote(s.Argv), s.Reason)
-		}
+	t.section("sandbox set-up")
+	steps, _ := p.Steps("")
+	for _, s := range steps {
+		t.row(t.words(s.Argv), s.Reason)
 	}
 	if p.Packages != nil {
 		t.section("packages")
-		t.row(strings.Join(p.Packages.Command(), " "), "in "+p.Packages.Dir+", before pi starts")
+		t.row(strings.Join(p.Packages.Command(), " "), "in "+t.abbreviate(p.Packages.Dir)+", before pi starts")
 		for _, s := range p.Packages.Specs {
 			t.row(s.Spec(), packageWhy(s.Filtered, s.Delta, s.Patterns))
 		}
 	}
 	p.explainReach(t)
-	if len(p.Env) > 0 {
-		t.section("environment")
-		for _, e := range p.Env {
-			t.row(e.Name+"="+e.Value, e.Reason)
-		}
+	t.section("environment")
+	for _, e := range p.Env {
+		t.row(e.Name+"="+t.abbreviate(e.Value), e.Reason)
 	}
 	t.section("command")
 	for i, part := range p.Command(nil) {
 		if p.Packages != nil && i == len(p.wrapper)+len(p.before) {
 			t.row("-e …", "each extension of the packages, once installed")
 		}
-		t.row(Quote(part.Words), part.Reason)
+		t.row(t.words(part.Words), part.Reason)
 	}
 	t.section("pi also reads")
 	for _, s := range p.AlsoRead {
@@ -63,24 +60,16 @@ func (p *Plan) Explain() string {
 }
 
 func (p *Plan) explainReach(t *table) {
-	if len(p.Grants) > 0 {
-		t.section("granted by the profile")
-		for _, g := range p.Grants {
-			t.row(fmt.Sprintf("%-5s %s", g.Access, t.abbreviate(g.Path)), g.Reason)
-		}
-		for _, rule := range p.Rules {
-			t.row(rule, "Seatbelt rule of sandbox/nono.json (macOS)")
-		}
+	t.section("granted by the profile")
+	for _, g := range p.Grants {
+		t.row(fmt.Sprintf("%-5s %s", g.Access, t.abbreviate(g.Path)), g.Reason)
 	}
-	if len(p.Mounts) > 0 {
-		t.section("mounted in the sandbox")
-		for _, m := range p.Mounts {
-			access := "rw"
-			if m.ReadOnly {
-				access = "ro"
-			}
-			t.row(access+" "+t.abbreviate(m.Path), m.Reason)
-		}
+	for _, rule := range p.Rules {
+		t.row(rule, "Seatbelt rule of sandbox/nono.json (macOS)")
+	}
+	t.section("mounted in the sandbox")
+	for _, m := range p.Mounts {
+		t.row(m.Access()+" "+t.abbreviate(m.Path), m.Reason)
 	}
 }
 

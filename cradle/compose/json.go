@@ -109,11 +109,7 @@ func (p *Plan) JSON() string {
 		d.Grants = append(d.Grants, docGrant{g.Path, string(g.Access), g.Reason})
 	}
 	for _, m := range p.Mounts {
-		access := "rw"
-		if m.ReadOnly {
-			access = "ro"
-		}
-		d.Grants = append(d.Grants, docGrant{m.Path, access, m.Reason})
+		d.Grants = append(d.Grants, docGrant{m.Path, m.Access(), m.Reason})
 	}
 	for _, part := range command {
 		d.Command = append(d.Command, docPart(part))

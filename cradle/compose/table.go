@@ -20,6 +20,7 @@ const (
 type table struct {
 	strings.Builder
 	short []replacement
+	title string // of a section that has no row yet
 }
 
 // replacement is a long path and the word that stands for it.
@@ -27,12 +28,20 @@ type replacement struct{ path, word string }
 
 func (t *table) abbreviate(text string) string {
 	for _, r := range t.short {
-		if rest, ok := strings.CutPrefix(text, r.path); ok && (rest == "" || rest[0] == '/') {
+		if rest, ok := strings.CutPrefix(text, r.path); ok && (rest == "" || rest[0] == '/' || rest[0] == ':') {
 			return r.word + rest
 		}
-		text = strings.ReplaceAll(text, " "+r.path+"/", " "+r.word+"/")
 	}
 	return text
+}
+
+// words is a quoted command line, abbreviated.
+func (t *table) words(argv []string) string {
+	short := make([]string, len(argv))
+	for i, a := range argv {
+		short[i] = t.abbreviate(a)
+	}
+	return Quote(short)
 }
 
 func (t *table) head(key, value, reason string) {
@@ -45,11 +54,16 @@ func (t *table) head(key, value, reason string) {
 	}
 }
 
-func (t *table) section(title string) { t.WriteString("\n" + title + "\n") }
+// section names the rows that follow. Without any it is not written.
+func (t *table) section(title string) { t.title = title }
 
 // row writes a cell and its reason side by side, or the reason below when the cell needs the room.
 func (t *table) row(cell, reason string) {
-	left := wrap(t.abbreviate(cell), tableWidth-indent)
+	if t.title != "" {
+		t.WriteString("\n" + t.title + "\n")
+		t.title = ""
+	}
+	left := wrap(cell, tableWidth-indent)
 	right := wrap(reason, tableWidth-reasonStart)
 	last := len(left) - 1
 	pad := strings.Repeat(" ", indent)

@@ -105,7 +105,11 @@ func TestFallback(t *testing.T) {
 
 // TestTypes checks the generated modules against pi's own types.
 func TestTypes(t *testing.T) {
-	dir, err := os.MkdirTemp(testenv.Repo(), ".extgen-test-") // below the repository, where the compiler finds pi's types
+	cache := filepath.Join(testenv.Repo(), ".cache") // below the repository, where the compiler finds pi's types
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp(cache, "extgen-test-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +118,7 @@ func TestTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const config = `{"extends":"../tsconfig.json","include":["*.ts"]}`
+	const config = `{"extends":"../../tsconfig.json","include":["*.ts"]}`
 	if err := errors.Join(os.WriteFile(filepath.Join(dir, ProvidersFile), []byte(Providers(v.(*jsjson.Object))), 0o600),
 		os.WriteFile(filepath.Join(dir, FallbackFile), []byte(Fallback), 0o600), os.WriteFile(filepath.Join(dir, "tsconfig.json"), []byte(config), 0o600)); err != nil {
 		t.Fatal(err)

@@ -19,6 +19,14 @@ type Mount struct {
 	Reason   string
 }
 
+// Access is ro or rw.
+func (m Mount) Access() string {
+	if m.ReadOnly {
+		return "ro"
+	}
+	return "rw"
+}
+
 // Input is what the mounts depend on.
 type Input struct {
 	Home, CWD, Agent, State string
@@ -58,10 +66,7 @@ func Mounts(in Input) []Mount {
 func Name(stateName string, mounts []Mount) string {
 	keys := make([]string, len(mounts))
 	for i, m := range mounts {
-		keys[i] = m.Path + ":rw"
-		if m.ReadOnly {
-			keys[i] = m.Path + ":ro"
-		}
+		keys[i] = m.Path + ":" + m.Access()
 	}
 	slices.SortFunc(keys, compareUTF16)
 	return "cradle-" + stateName + "-" + state.Hash8(strings.Join(keys, "|"))

@@ -16,11 +16,7 @@ const bin = "/shims/sbx"
 func render(mounts []Mount) string {
 	var out []string
 	for _, m := range mounts {
-		access := ":rw"
-		if m.ReadOnly {
-			access = ":ro"
-		}
-		out = append(out, m.Path+access)
+		out = append(out, m.Path+":"+m.Access())
 	}
 	return strings.Join(out, " ")
 }
