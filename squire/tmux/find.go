@@ -3,6 +3,7 @@ package tmux
 import (
 	"errors"
 	"slices"
+	"strings"
 )
 
 // Presence is what is known about a window.
@@ -43,3 +44,6 @@ func Find(w Window, windows []Window, err error) (Window, Presence) {
 		return windows[i], Alive
 	}
 }
+
+// isTmux says whether a process of this name can be a tmux server, which calls itself "tmux: server" where it can.
+func isTmux(name string) bool { return name == "tmux" || strings.HasPrefix(name, "tmux:") }

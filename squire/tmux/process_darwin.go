@@ -1,7 +1,6 @@
 package tmux
 
 import (
-	"bytes"
 	"errors"
 
 	"golang.org/x/sys/unix"
@@ -16,5 +15,5 @@ func gone(pid int) bool {
 		return errors.Is(err, unix.EIO) && errors.Is(unix.Kill(pid, 0), unix.ESRCH)
 	}
 	const zombie = 5 // SZOMB
-	return info.Proc.P_stat == zombie || !bytes.HasPrefix(info.Proc.P_comm[:], []byte("tmux"))
+	return info.Proc.P_stat == zombie || !isTmux(unix.ByteSliceToString(info.Proc.P_comm[:]))
 }

@@ -22,5 +22,5 @@ func gone(pid int) bool {
 		return false
 	}
 	name, state := stat[open+1:end], stat[end+2]
-	return state == 'Z' || state == 'X' || !bytes.HasPrefix(name, []byte("tmux"))
+	return state == 'Z' || state == 'X' || !isTmux(string(name))
 }

@@ -178,9 +178,11 @@ func (s Server) Kill(ctx context.Context, w Window) (killed bool, err error) {
 	}
 	equal := func(variable, value string) string { return "#{==:#{" + variable + "}," + value + "}" }
 	same := all(equal("pid", strconv.Itoa(w.ServerPID)), equal("start_time", strconv.FormatInt(w.ServerStart, 10)), equal("pane_id", w.Pane))
-	res, err := s.ask(ctx,
-		"if-shell", "-F", "-t", w.Pane, all(same, equal("window_id", w.ID)), "display-message -p "+mark+" ; kill-window -t "+w.ID, ";",
-		"if-shell", "-F", "-t", w.Pane, same, "display-message -p "+mark+" ; kill-pane -t "+w.Pane)
+	then := func(command, target string) string {
+		return "display-message -p " + mark + " ; " + command + " -t " + target
+	}
+	moved := `if-shell -F -t ` + w.Pane + ` "` + same + `" "` + then("kill-pane", w.Pane) + `"`
+	res, err := s.ask(ctx, "if-shell", "-F", "-t", w.Pane, all(same, equal("window_id", w.ID)), then("kill-window", w.ID), moved)
 	killed = slices.Contains(strings.Split(string(res.Stdout), "\n"), mark)
 	var none *NoServerError
 	if errors.As(err, &none) && (killed || gone(w.ServerPID)) {
