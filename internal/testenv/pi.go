@@ -37,7 +37,8 @@ type PiOptions struct {
 
 var sessionCount atomic.Int64
 
-// editor is the border of the input line, the sign that pi takes keys.
+// editor is the border of the input line. pi takes keys when it is there and the terminal's title is set: the border alone comes
+// while pi still starts.
 var editor = regexp.MustCompile(`(?m)^─{20}`)
 
 // Start opens pi in a new window, which becomes the active one, and waits until it takes keys.
@@ -70,7 +71,9 @@ func (e *Env) Start(o PiOptions) *Pi {
 	p.Pane, p.Window = f[0], f[1]
 	p.PID, _ = strconv.Atoi(f[2])
 	if !o.Unready {
-		p.AwaitScreen("the input line", func(screen string) bool { return editor.MatchString(screen) })
+		p.AwaitScreen("the input line", func(screen string) bool {
+			return editor.MatchString(screen) && strings.HasPrefix(e.Tmux.title(p.Pane), "π")
+		})
 	}
 	return p
 }

@@ -172,6 +172,15 @@ func (x *Tmux) Colours(pane string) string {
 	return x.Run("capture-pane", "-p", "-e", "-t", pane)
 }
 
+// title is what the program in a pane has set as its title; empty when the pane is gone.
+func (x *Tmux) title(pane string) string {
+	out, err := x.try(nil, "display-message", "-p", "-t", pane, "#{pane_title}")
+	if err != nil {
+		return ""
+	}
+	return out
+}
+
 // Keys sends keys by their tmux names.
 func (x *Tmux) Keys(pane string, keys ...string) {
 	x.env.T.Helper()
