@@ -311,7 +311,7 @@ export interface StatusParams {
 /**
  * SendParams is a message of ours. The host keeps ID in the message's details (details.id), and answers only once the message
  * is part of the conversation, or can no longer become it:
- * 
+ *
  *   - pi is idle: sent at once, with a run when Trigger is set. Answered at message_start, or at once when there is no run.
  *   - pi is busy: held by the host, never put into pi's queue (Escape drops that without a word). It goes in at the next
  *     completed turn_end or agent_before_settle, as a custom_message draft with continue set to Trigger.

@@ -229,7 +229,7 @@ func (g *generator) doc(indent, text string) {
 		fmt.Fprintf(&g.out, "%s/** %s */\n", indent, text)
 		return
 	}
-	fmt.Fprintf(&g.out, "%s/**\n%s * %s\n%s */\n", indent, indent, strings.ReplaceAll(text, "\n", "\n"+indent+" * "), indent)
+	fmt.Fprintf(&g.out, "%s/**\n%s * %s\n%s */\n", indent, indent, strings.ReplaceAll(strings.ReplaceAll(text, "\n", "\n"+indent+" * "), " * \n", " *\n"), indent)
 }
 
 func (g *generator) errorf(node ast.Node, format string, args ...any) error {
