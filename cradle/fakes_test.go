@@ -169,4 +169,3 @@ func npmInstall(args []string) error {
 	}
 	return nil
 }
-

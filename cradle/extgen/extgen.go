@@ -20,9 +20,14 @@ const providers = `
 
 const providersTail = ` as const;
 
+// pi assumes these for a models.json of its own, and wants them spelled out here.
+const assumed = { reasoning: false, input: ['text'], contextWindow: 128000, maxTokens: 16384 };
+
 export default function registerProviders(pi: ExtensionAPI): void {
-	for (const [name, config] of Object.entries(providers)) {
-		pi.registerProvider(name, config as unknown as Parameters<ExtensionAPI['registerProvider']>[1]);
+	for (const [name, config] of Object.entries<any>(providers)) {
+		const models = config?.models;
+		const complete = (model: any) => (model?.id ? { name: model.id, ...assumed, ...model } : model);
+		pi.registerProvider(name, Array.isArray(models) ? { ...config, models: models.map(complete) } : config);
 	}
 }
 `

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"pi-cradle/cradle/state"
+	"pi-cradle/internal/testenv"
+)
+
+var inputLine = regexp.MustCompile(`(?m)^─{20}`)
+
+// The terminal is pi's: cradle must not stand between them. A shell with job control starts cradle, and pi is stopped,
+// continued, resized and interrupted by keys, as if cradle were not there.
+func TestTerminalIsThePis(t *testing.T) {
+	e := testenv.New(t, testenv.Options{Bare: true})
+	if err := link(e.BinDir, "cradle"); err != nil {
+		t.Fatal(err)
+	}
+	e.Setenv(state.RootEnv, e.Dir("cradle-state"))
+	agent := agentCopy(t, "hello", e.Root, e.Model.URL())
+	args := []string{"new-window", "-d", "-P", "-F", "#{pane_id}", "-t", "=main:", "-c", e.Work, "--", "env"}
+	args = append(args, e.Environ()...)
+	pane := e.Tmux.Run(append(args, "PS1=shell$ ", "bash", "--norc", "--noprofile", "-i")...)
+
+	screen := func(what string, match func(string) bool) string {
+		t.Helper()
+		var text string
+		testenv.Await(t, what, func() bool { text = e.Tmux.Screen(pane); return match(text) })
+		return text
+	}
+	has := func(text string) func(string) bool {
+		return func(screen string) bool { return strings.Contains(screen, text) }
+	}
+	typed := func(text string) {
+		t.Helper()
+		e.Tmux.Run("send-keys", "-t", pane, "-l", text)
+		e.Tmux.Keys(pane, "Enter")
+	}
+	screen("the shell", has("shell$"))
+	typed("stty -a >before; cradle run " + agent)
+	// pi draws itself before it takes all keys; its title comes after.
+	testenv.Await(t, "pi", func() bool {
+		return strings.HasPrefix(e.Tmux.Run("display-message", "-p", "-t", pane, "#{pane_title}"), "π")
+	})
+
+	e.Tmux.Keys(pane, "C-z")
+	screen("the shell after Ctrl-Z", has("Stopped"))
+	typed("fg")
+	screen("pi after fg", func(s string) bool { return inputLine.MatchString(s[strings.LastIndex(s, "fg")+2:]) })
+
+	typed("hello there\nSAY good day")
+	screen("an answer", has("good day"))
+	e.Model.Await(t, "the prompt", func(r testenv.Request) bool { return r.Said("user", "hello there") })
+
+	e.Tmux.Run("resize-window", "-t", pane, "-x", "64", "-y", "20")
+	screen("pi at its new width", func(s string) bool {
+		for line := range strings.Lines(s) {
+			if line = strings.TrimRight(line, "\n"); strings.Trim(line, "─") == "" && len([]rune(line)) == 64 {
+				return true
+			}
+		}
+		return false
+	})
+
+	e.Tmux.Run("send-keys", "-t", pane, "-l", "half a thought")
+	screen("typed text", has("half a thought"))
+	e.Tmux.Keys(pane, "C-c") // a key to pi, which clears its input
+	screen("cleared input", func(s string) bool { return !strings.Contains(s, "half a thought") && inputLine.MatchString(s) })
+	e.Tmux.Keys(pane, "C-d")
+	screen("the shell at the end", func(s string) bool { return strings.HasSuffix(strings.TrimRight(s, " \n"), "shell$") })
+	typed("echo code $?; stty -a >after; echo done")
+	if text := screen("the exit code", func(s string) bool { return strings.Contains(s, "\ndone\n") }); !strings.Contains(text, "code 0") {
+		t.Errorf("no exit code 0:\n%s", text)
+	}
+	before, after := e.Exec("cat", "before"), e.Exec("cat", "after")
+	if size := regexp.MustCompile(`rows \d+; columns \d+;`); size.ReplaceAllString(before.Stdout, "") != size.ReplaceAllString(after.Stdout, "") {
+		t.Errorf("the terminal is not as it was:\n%s\n%s", before.Stdout, after.Stdout)
+	}
+}
