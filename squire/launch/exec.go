@@ -39,12 +39,15 @@ func Exec(path string) int {
 	// pi itself as well, so those two are caught only to survive them.
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGINT, syscall.SIGQUIT)
+	hadTerminal := hasTerminal()
 	child, err := start(spec)
 	if err != nil {
 		return refuse(path, spec, err)
 	}
 	exit := await(child, signals)
 	exit.ID = spec.ID
+	// A program that reads the terminal can notice its loss, and end, before our own signal is delivered.
+	exit.Hangup = exit.Hangup || hadTerminal && !hasTerminal()
 	for _, file := range spec.Remove {
 		_ = os.Remove(file)
 	}
@@ -60,6 +63,12 @@ func Exec(path string) int {
 		pane.closeOnExit()
 	}
 	return exit.status()
+}
+
+// hasTerminal is false once the pane around us was closed.
+func hasTerminal() bool {
+	_, err := unix.IoctlGetWinsize(int(os.Stdin.Fd()), unix.TIOCGWINSZ)
+	return err == nil
 }
 
 func start(s Spec) (*run.Foreground, error) {
