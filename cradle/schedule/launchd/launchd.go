@@ -55,6 +55,12 @@ func (b Backend) Remove(agentID, slug string) []timer.Step {
 	return b.Install(agentID, slug)[:1]
 }
 
+func (b Backend) SearchPath() string {
+	return timer.JoinPath(b.Home, "/opt/homebrew/bin", "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
+}
+
+func (b Backend) LingerProbe(string) []string { return nil }
+
 func (b Backend) Files(job timer.Job) ([]timer.File, error) {
 	if job.Timezone != "" {
 		return nil, usererr.New("launchd fires in the machine's own time zone only, so timezone %q can't be honoured", job.Timezone).
@@ -64,7 +70,7 @@ func (b Backend) Files(job timer.Job) ([]timer.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := timer.SearchPath(b.Home, "/opt/homebrew/bin", "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
+	path := b.SearchPath()
 	if err := timer.Represent("launchd property list", path, job.Cradle, job.Folder, job.Slug, job.Cwd, job.Log); err != nil {
 		return nil, err
 	}

@@ -59,13 +59,16 @@ func (b Backend) Remove(agentID, slug string) []timer.Step {
 	}
 }
 
-// LingerProbe is the command whose output holds "Linger=yes" if the user's timers go on without a login.
-func LingerProbe(user string) []string {
+func (b Backend) SearchPath() string {
+	return timer.JoinPath(b.Home, "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
+}
+
+func (b Backend) LingerProbe(user string) []string {
 	return []string{"loginctl", "show-user", user, "--property=Linger"}
 }
 
 func (b Backend) Files(job timer.Job) ([]timer.File, error) {
-	path := timer.SearchPath(b.Home, "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
+	path := b.SearchPath()
 	if err := timer.Represent(kind, job.Name, job.Cwd, path, job.Cradle, job.Folder, job.Slug, job.Log, job.Timezone); err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func TestSteps(t *testing.T) {
 	if got := b.Remove("a-12345678", "x"); !equalSteps(got, want) {
 		t.Errorf("remove: %v", got)
 	}
-	if got := LingerProbe("u"); !slices.Equal(got, []string{"loginctl", "show-user", "u", "--property=Linger"}) {
+	if got := b.LingerProbe("u"); !slices.Equal(got, []string{"loginctl", "show-user", "u", "--property=Linger"}) {
 		t.Errorf("linger: %v", got)
 	}
 }

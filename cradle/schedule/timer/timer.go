@@ -43,6 +43,11 @@ type Backend interface {
 	// Install are the steps after the files are written, Remove those before they are deleted.
 	Install(agentID, slug string) []Step
 	Remove(agentID, slug string) []Step
+	// SearchPath is the PATH of the timer's process.
+	SearchPath() string
+	// LingerProbe is the command whose output holds "Linger=yes" if the user's timers fire without a login; nil if they never
+	// depend on it.
+	LingerProbe(user string) []string
 	// Dir is where the files are; SlugOf says which task of the agent a file name there may belong to, and Starts whether a
 	// file's content really starts that task of the folder. Names alone can be ambiguous: an agent's id may begin like another's.
 	Dir() string
@@ -50,8 +55,8 @@ type Backend interface {
 	Starts(content, folder, slug string) bool
 }
 
-// SearchPath is the PATH that a timer's process gets, with the platform's own folders after the user's.
-func SearchPath(home string, system ...string) string {
+// JoinPath makes a SearchPath, with the platform's own folders after the user's.
+func JoinPath(home string, system ...string) string {
 	own := []string{filepath.Join(home, ".local/bin"), filepath.Join(home, ".local/share/mise/shims")}
 	return strings.Join(append(own, system...), ":")
 }
