@@ -17,7 +17,7 @@ import (
 
 // commands lists the subcommands in the order of the help. A new one joins here and nowhere else.
 func commands() []*command {
-	return []*command{newRunCommand(), newDoctorCommand()}
+	return []*command{newRunCommand(), newScheduleCommand(), newDoctorCommand()}
 }
 
 // Run is the whole program without the exit: it carries out args, which exclude the program's name, and returns the exit code.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"pi-cradle/cradle/alias"
@@ -50,7 +51,7 @@ func (a *app) plan(l launch, preview bool) (*compose.Plan, error) {
 		Flags:            l.flags,
 		Passthrough:      l.forwarded,
 		Scheduled:        l.scheduled,
-		StdoutIsTerminal: a.stdoutTTY,
+		StdoutIsTerminal: a.stdoutTTY && l.scheduled == nil, // a task never has a terminal to type at
 	}
 	if !preview {
 		in.Lookup = a.search().Require
@@ -76,7 +77,11 @@ func (a *app) carryOut(ctx context.Context, plan *compose.Plan) (int, error) {
 		env = append(env, e.Name+"="+e.Value)
 	}
 	child, err := a.signals.handOver(ctx, func() (*run.Foreground, error) {
-		return run.StartForeground(run.Cmd{Path: argv[0], Args: argv[1:], Dir: plan.CWD, Env: env})
+		cmd := run.Cmd{Path: argv[0], Args: argv[1:], Dir: plan.CWD, Env: env}
+		if plan.Stdin != nil {
+			cmd.Stdin = strings.NewReader(*plan.Stdin)
+		}
+		return run.StartForeground(cmd)
 	})
 	if err != nil {
 		return 0, spawnFailure(argv[0], plan.CWD, err)

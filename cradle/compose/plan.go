@@ -110,6 +110,7 @@ type Plan struct {
 	Profile    *Write  // nono only
 	Packages   *Packages
 	Env        []Env
+	Stdin      *string // what pi reads there; nil for the caller's own
 
 	Grants []nono.Grant // nono only
 	Rules  []string     // nono only: the folder's Seatbelt rules

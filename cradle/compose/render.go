@@ -21,6 +21,9 @@ func (p *Plan) DryRun() string {
 		line("write", p.Packages.manifest())
 		line("install", p.Packages.install())
 	}
+	if p.Stdin != nil && *p.Stdin != "" {
+		line("stdin", quote(*p.Stdin))
+	}
 	line("cwd", p.CWD)
 	for _, e := range p.Env {
 		b.WriteString(e.Name + "=" + quote(e.Value) + " ")

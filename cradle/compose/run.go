@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"pi-cradle/cradle/extgen"
 	"pi-cradle/cradle/nono"
@@ -205,10 +206,21 @@ func (c *composer) arguments() {
 		add(after, "a timer waits for no one", "--print")
 		add(after, "the task's name", "--name", s.Name)
 		add(after, "no trust question, and no trust given", "--no-approve")
-		add(after, "what follows is the prompt", "--")
-		add(after, "the task's prompt", s.Prompt)
+		p.Stdin = new(string) // nobody is there to type
+		if onStdin(s.Prompt) {
+			*p.Stdin = s.Prompt
+		} else {
+			add(after, "what follows is the prompt", "--")
+			add(after, "the task's prompt", s.Prompt)
+		}
 	}
 }
+
+// maxWord is below what Linux lets one argument of a program be.
+const maxWord = 96 << 10
+
+// onStdin says whether a prompt can't be an argument: pi would take it for the name of a file, or the system would refuse it.
+func onStdin(prompt string) bool { return strings.HasPrefix(prompt, "@") || len(prompt) > maxWord }
 
 func (c *composer) piProgram() string {
 	if c.backend == Sbx {

@@ -88,8 +88,8 @@ func (s *Service) PlanRemove(slug string) ([]Change, error) {
 	return changes, nil
 }
 
-// Install carries out changes planned by PlanInstall. searchPath is the caller's PATH, remembered for the runs.
-func (s *Service) Install(ctx context.Context, changes []Change, searchPath string) error {
+// Install carries out changes planned by PlanInstall, and remembers PATH for the runs.
+func (s *Service) Install(ctx context.Context, changes []Change) error {
 	unlock, err := s.lockChanges(ctx, "cradle schedule install")
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (s *Service) Install(ctx context.Context, changes []Change, searchPath stri
 	defer unlock()
 	lingers := s.lingers(ctx)
 	noted := s.readInstall()
-	noted.Path = searchPath
+	noted.Path = s.Path
 	for _, c := range changes {
 		if !slices.Contains(noted.Pending, c.Slug) {
 			noted.Pending = append(noted.Pending, c.Slug)
@@ -239,12 +239,11 @@ func (s *Service) stepFailure(c Change, verb string, step timer.Step, res run.Re
 
 // hasUserManager looks where systemctl --user does.
 func (s *Service) hasUserManager() bool {
-	dir := s.Getenv("XDG_RUNTIME_DIR")
-	if dir == "" {
+	if s.RuntimeDir == "" {
 		return false
 	}
 	for _, socket := range []string{"systemd/private", "bus"} {
-		if _, err := os.Stat(filepath.Join(dir, socket)); err == nil {
+		if _, err := os.Stat(filepath.Join(s.RuntimeDir, socket)); err == nil {
 			return true
 		}
 	}

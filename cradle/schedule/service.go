@@ -26,15 +26,18 @@ import (
 	"pi-cradle/internal/usererr"
 )
 
-// Service works on the schedule of one agent folder. All fields are required.
+// Service works on the schedule of one agent folder. Warnings aside, all fields are for the caller to fill.
 type Service struct {
-	Folder   string // the agent folder, absolute
-	Home     string
-	State    state.Dir // with an absolute root
-	Backend  timer.Backend
-	Find     func(program string) (string, bool)
-	Now      func() time.Time
-	Getenv   func(name string) string
+	Folder  string // the agent folder, absolute
+	Home    string
+	State   state.Dir // with an absolute root
+	Backend timer.Backend
+	Find    func(program string) (string, bool)
+	Now     func() time.Time
+
+	Path       string // the process's own PATH
+	RuntimeDir string // the value of XDG_RUNTIME_DIR
+
 	Warnings []string // grows
 }
 

@@ -48,12 +48,12 @@ func (e *OverlapError) reason() string {
 }
 
 // ByTimer says whether a timer started this process. A timer's PATH is its own, and nobody else's.
-func (s *Service) ByTimer() bool { return s.Getenv("PATH") == s.Backend.SearchPath() }
+func (s *Service) ByTimer() bool { return s.Path == s.Backend.SearchPath() }
 
 // SearchPath is where a run looks for programs: in PATH, and when a timer started it also where the installing user's own PATH
 // led, because that is where pi was then.
 func (s *Service) SearchPath() string {
-	dirs := filepath.SplitList(s.Getenv("PATH"))
+	dirs := filepath.SplitList(s.Path)
 	if s.ByTimer() {
 		for _, dir := range filepath.SplitList(s.readInstall().Path) {
 			if filepath.IsAbs(dir) && !slices.Contains(dirs, dir) {

@@ -165,11 +165,15 @@ func (l *limited) Write(p []byte) (int, error) {
 // resizing and raw mode are between it and the terminal.
 type Foreground struct{ cmd *exec.Cmd }
 
-// StartForeground starts c with the caller's own streams; Cmd.Limit, Wait and Stdin play no part. The caller must Wait.
+// StartForeground starts c with the caller's own streams, except that a Stdin which is not nil takes the place of the caller's.
+// Cmd.Limit and Wait play no part. The caller must Wait.
 func StartForeground(c Cmd) (*Foreground, error) {
 	cmd := exec.Command(c.Path, c.Args...)
 	cmd.Dir, cmd.Env = c.Dir, c.Env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if c.Stdin != nil {
+		cmd.Stdin = c.Stdin
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, notExist(err)
 	}
