@@ -91,7 +91,8 @@ func runSchedule(ctx context.Context, a *app, opts *scheduleOptions, args, forwa
 		dir.Root = filepath.Join(a.cwd, dir.Root)
 	}
 	s := &scheduling{app: a, agent: agent, slug: slug, opts: opts, Service: &schedule.Service{
-		Folder: agent.Dir, Home: a.home, State: dir, Backend: backend, Find: a.search().Find, Now: time.Now,
+		Folder: agent.Dir, Home: a.home, State: dir, Backend: backend, Now: time.Now,
+		Find: func(program string) (string, bool) { return a.search().Find(program) }, // in the PATH of the moment
 		Path: os.Getenv("PATH"), RuntimeDir: os.Getenv("XDG_RUNTIME_DIR"), Warnings: agent.Warnings,
 	}}
 	if len(forwarded) > 0 {

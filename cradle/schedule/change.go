@@ -90,6 +90,9 @@ func (s *Service) PlanRemove(slug string) ([]Change, error) {
 
 // Install carries out changes planned by PlanInstall, and remembers PATH for the runs.
 func (s *Service) Install(ctx context.Context, changes []Change) error {
+	if len(changes) == 0 {
+		return nil
+	}
 	unlock, err := s.lockChanges(ctx, "cradle schedule install")
 	if err != nil {
 		return err
@@ -222,8 +225,11 @@ func runArgv(ctx context.Context, argv []string) (run.Result, error) {
 func (s *Service) stepFailure(c Change, verb string, step timer.Step, res run.Result, err error) error {
 	why := strings.TrimSpace(string(res.Stderr))
 	var exit *run.ExitError
+	missing := errors.Is(err, fs.ErrNotExist)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) || !errors.As(err, &exit) && why == "":
+	case missing:
+		why = fmt.Sprintf("Executable not found in $PATH: %q", step.Argv[0])
+	case !errors.As(err, &exit):
 		why = err.Error()
 	case why == "" && exit.Result.Signal != 0:
 		why = "ended by " + exit.Result.Signal.String()
@@ -231,7 +237,7 @@ func (s *Service) stepFailure(c Change, verb string, step timer.Step, res run.Re
 		why = fmt.Sprintf("exit status %d", exit.Result.Code)
 	}
 	failure := usererr.New(`Failed to %s schedule "%s" (%s): %s`, verb, c.Slug, strings.Join(step.Argv, " "), why)
-	if step.Argv[0] == "systemctl" && !s.hasUserManager() {
+	if !missing && step.Argv[0] == "systemctl" && !s.hasUserManager() {
 		failure.Hint("this session has no systemd user manager; log in as this user directly, not through su or sudo, or run `export XDG_RUNTIME_DIR=/run/user/%d` first", os.Getuid())
 	}
 	return failure
