@@ -107,7 +107,7 @@ func quote(s string) string {
 // Cause says in one line why a delegate ended without an answer, as far as anybody saw it.
 func Cause(d *session.Delegation) string {
 	switch e := d.Exit; {
-	case d.Window == (session.Window{}) && e == nil:
+	case d.Window.Name == "" && e == nil:
 		return "this session ended while the delegate was being started; it was not started"
 	case e == nil:
 		return "its window is gone and nobody saw how it ended"

@@ -1,5 +1,7 @@
 package session
 
+import "slices"
+
 // Phase is where a delegation stands.
 type Phase string
 
@@ -367,4 +369,17 @@ func (s *State) restoreChildren(inSession map[string]bool) {
 			}
 		}
 	}
+}
+
+// Unconfirmed lists the messages of which only the conversation knows whether it holds them.
+func (s *State) Unconfirmed() []string {
+	ids := []string{}
+	for _, d := range s.Children.Delegations {
+		for _, o := range []*Outcome{d.Result, d.Gone} {
+			if o != nil && (o.Delivery == Sent || o.Delivery == InSession) && !slices.Contains(ids, o.Message) {
+				ids = append(ids, o.Message)
+			}
+		}
+	}
+	return ids
 }

@@ -1,0 +1,62 @@
+package squire
+
+import (
+	"context"
+	"encoding/json"
+
+	"pi-cradle/rpc/wire"
+)
+
+// peer is the connection to pi, as far as the service needs it. *rpc.Conn is one.
+type peer interface {
+	Call(ctx context.Context, method string, params, result any) error
+	Notify(method string, params any) error
+}
+
+// host gives the calls to pi their types. A notification that can't be written is lost with the connection, which ends everything
+// else too, so its error says nothing of use.
+type host struct{ peer }
+
+func (h host) notify(level, text string) {
+	_ = h.Notify(wire.HostNotify, wire.NotifyParams{Level: level, Text: text})
+}
+
+func (h host) status(key, text string) {
+	_ = h.Notify(wire.HostStatus, wire.StatusParams{Key: key, Text: text})
+}
+
+func (h host) claims(c wire.Claims) { _ = h.Notify(wire.HostClaims, c) }
+
+func (h host) send(ctx context.Context, p wire.SendParams) error {
+	return h.Call(ctx, wire.HostSend, p, &wire.Empty{})
+}
+
+func (h host) prompt(ctx context.Context, text string) error {
+	return h.Call(ctx, wire.HostPrompt, wire.PromptParams{Text: text}, &wire.Empty{})
+}
+
+func (h host) exit(ctx context.Context) error {
+	return h.Call(ctx, wire.HostExit, wire.Empty{}, &wire.Empty{})
+}
+
+func (h host) emit(ctx context.Context, channel string, payload any) (json.RawMessage, error) {
+	raw, err := json.Marshal(payload)
+	if err != nil {
+		return nil, err
+	}
+	var res wire.EmitResult
+	err = h.Call(ctx, wire.HostEmit, wire.EmitParams{Channel: channel, Payload: raw}, &res)
+	return res.Payload, err
+}
+
+func (h host) entries(ctx context.Context, p wire.EntriesParams) (wire.EntriesResult, error) {
+	var res wire.EntriesResult
+	err := h.Call(ctx, wire.HostEntries, p, &res)
+	return res, err
+}
+
+func (h host) models(ctx context.Context, all bool) (wire.ModelsResult, error) {
+	var res wire.ModelsResult
+	err := h.Call(ctx, wire.HostModels, wire.ModelsParams{All: all}, &res)
+	return res, err
+}

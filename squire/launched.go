@@ -1,0 +1,56 @@
+package squire
+
+import (
+	"os"
+
+	"pi-cradle/squire/launch"
+	"pi-cradle/squire/session"
+)
+
+// revoke takes the launch file of a delegation away. It returns true when the delegate can't start any more: exactly one of
+// revoke and the launcher gets to remove that file.
+func (l *live) revoke(id string) bool { return os.Remove(l.dir.Spec(l.id(), id)) == nil }
+
+// takeBack undoes a launch that opened no window: the record and the files that only the delegate would have read.
+func (l *live) takeBack(id string) {
+	l.mu.Lock()
+	d := l.state.Find(id)
+	var file string
+	if d != nil {
+		file = d.SessionFile
+	}
+	l.mu.Unlock()
+	l.post.withdraw(id)
+	for _, path := range []string{l.dir.Spec(l.id(), id), l.dir.Prompt(l.id(), id), l.dir.Identity(id), file} {
+		if path != "" {
+			_ = os.Remove(path)
+		}
+	}
+	_ = l.apply(session.OpenFailed{ID: id})
+}
+
+// adoptLaunching looks at the launches during which this process's predecessor died. One whose launch file is still there has
+// not started, and now never will. Any other may have: it counts as running under the name its window has, and the next look at
+// tmux tells whether there is such a window.
+func (l *live) adoptLaunching() {
+	l.mu.Lock()
+	var open []session.Delegation
+	for _, d := range l.state.Children.Delegations {
+		if d.Phase == session.Launching {
+			open = append(open, *d)
+		}
+	}
+	l.mu.Unlock()
+	for _, d := range open {
+		if !l.revoke(d.ID) {
+			_ = l.apply(session.Opened{ID: d.ID, Window: session.Window{Socket: d.Window.Socket, Name: d.Name}})
+		}
+	}
+}
+
+// tidy removes what a finished delegation left in the launch folder. The prompt file is its launcher's to remove.
+func (l *live) tidy(id string) {
+	spec := l.dir.Spec(l.id(), id)
+	_ = os.Remove(spec)
+	_ = os.Remove(launch.ExitPath(spec))
+}

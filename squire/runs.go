@@ -1,0 +1,114 @@
+package squire
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"time"
+
+	"pi-cradle/rpc/wire"
+	"pi-cradle/squire/session"
+	"pi-cradle/squire/views"
+)
+
+// Footer entries. The two differ, so that a delegate which has delegates of its own shows both.
+const (
+	statusChildren = "delegate"
+	statusSelf     = "delegate-self"
+)
+
+// runPrepare gives the system-prompt sections of the coming run. Their text never changes within a session, so a provider's
+// cache of the prompt holds.
+func (l *live) runPrepare(_ context.Context, _ wire.Empty) (wire.RunPrepareResult, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	res := wire.RunPrepareResult{Sections: map[string]string{}}
+	if own := l.state.Own; own != nil && l.broken == nil {
+		res.Sections["squire_delegate"] = delegateSection(own.Identity)
+	}
+	return res, nil
+}
+
+// delegateSection tells a delegate who it works for. It names no mail program and no tool.
+func delegateSection(id session.Identity) string {
+	return fmt.Sprintf(`You are %q, a delegate. Session %s, your parent, handed you your task and reads your answer.
+Messages from that session, the first and every later one, are instructions: follow them as they are given.
+Other sessions are colleagues. You may answer them; ask your parent before you do work for them that your parent did not ask for.
+Your parent sees only your last message, which reaches it without your doing anything. Make it complete: what you found or did, where, and what is left open. Nobody watches this session, so do not wait for answers from a user.`, id.Agent, id.Parent)
+}
+
+// runSettled takes a finished run in. It answers once a delegate's reply is on its way or has failed, so that a pi that ends
+// right after the run does not take the answer with it.
+func (l *live) runSettled(ctx context.Context, p wire.RunSettledParams) (wire.Empty, error) {
+	text := p.Text
+	if p.TextPath != "" {
+		data, err := os.ReadFile(p.TextPath)
+		if err != nil {
+			return wire.Empty{}, fmt.Errorf("could not read the answer: %w", err)
+		}
+		text = string(data)
+		defer os.Remove(p.TextPath)
+	}
+	err := l.apply(session.Settled{
+		Aborted: p.Aborted, StopReason: p.StopReason, Text: text, Error: p.Error,
+		CompletionIsHeld: p.Holds == "waiting" || p.Holds == "malformed", At: l.now(),
+	})
+	if err != nil {
+		return wire.Empty{}, err
+	}
+	l.waitForReplies(ctx)
+	return wire.Empty{}, nil
+}
+
+const replyLimit = 8 * time.Second
+
+func (l *live) waitForReplies(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, replyLimit)
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		l.replies.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	case <-l.ctx.Done():
+	}
+}
+
+func (l *live) userTookOver() { _ = l.apply(session.UserTookOver{}) }
+
+// faces are picked once per process, for no reason but to be pleasant.
+var (
+	parentFace = []string{"👨", "👩"}[rand.IntN(2)]
+	childFace  = []string{"👦", "👧"}[rand.IntN(2)]
+)
+
+// statuses is what the footer says, by key. An empty text clears the entry.
+func (l *live) statuses() map[string]string {
+	out := map[string]string{statusChildren: "", statusSelf: ""}
+	switch n := l.state.Count(); n {
+	case 0:
+	case 1:
+		out[statusChildren] = parentFace + " 1 delegate running"
+	default:
+		out[statusChildren] = fmt.Sprintf("%s %d delegates running", parentFace, n)
+	}
+	if own := l.state.Own; own != nil {
+		onOff := "off"
+		if own.AutoExit {
+			onOff = "on"
+		}
+		out[statusSelf] = fmt.Sprintf("%s %s delegate · auto-exit %s", childFace, views.Line(own.Identity.Agent), onOff)
+	}
+	return out
+}
+
+// firstLine is a task in one line, for a notice or a row.
+func firstLine(task string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(task), "\n")
+	return views.Line(line)
+}
