@@ -3,7 +3,6 @@ package squire
 import (
 	"os"
 
-	"pi-cradle/squire/launch"
 	"pi-cradle/squire/session"
 )
 
@@ -20,7 +19,6 @@ func (l *live) takeBack(id string) {
 		file = d.SessionFile
 	}
 	l.mu.Unlock()
-	l.post.withdraw(id)
 	for _, path := range []string{l.dir.Spec(l.id(), id), l.dir.Prompt(l.id(), id), l.dir.Identity(id), file} {
 		if path != "" {
 			_ = os.Remove(path)
@@ -37,7 +35,7 @@ func (l *live) adoptLaunching() {
 	var open []session.Delegation
 	for _, d := range l.state.Children.Delegations {
 		if d.Phase == session.Launching {
-			open = append(open, *d)
+			open = append(open, d.Clone())
 		}
 	}
 	l.mu.Unlock()
@@ -46,11 +44,4 @@ func (l *live) adoptLaunching() {
 			_ = l.apply(session.Opened{ID: d.ID, Window: session.Window{Socket: d.Window.Socket, Name: d.Name}})
 		}
 	}
-}
-
-// tidy removes what a finished delegation left in the launch folder. The prompt file is its launcher's to remove.
-func (l *live) tidy(id string) {
-	spec := l.dir.Spec(l.id(), id)
-	_ = os.Remove(spec)
-	_ = os.Remove(launch.ExitPath(spec))
 }

@@ -16,9 +16,9 @@ import (
 	"pi-cradle/internal/closest"
 	"pi-cradle/internal/durable"
 	"pi-cradle/internal/usererr"
-	"pi-cradle/rpc/wire"
 	"pi-cradle/squire/agents"
 	"pi-cradle/squire/launch"
+	"pi-cradle/squire/mail"
 	"pi-cradle/squire/models"
 	"pi-cradle/squire/records"
 	"pi-cradle/squire/session"
@@ -205,8 +205,7 @@ func (l *live) newDelegation(p plan) session.Delegation {
 		ID: id, Agent: p.agent.Name, Label: p.order.Label, Name: p.agent.Name + "-" + suffix,
 		Model: p.choice.Model, Thinking: p.choice.Thinking, AutoExit: autoExit, Cwd: l.start.Cwd,
 		SessionDir: l.start.SessionDir, SessionFile: filepath.Join(l.start.SessionDir, file),
-		Request: l.post.newID(p.mail), Window: session.Window{Socket: p.caller.Server.Socket},
-		Phase: session.Launching, Started: at.UnixMilli(),
+		Window: session.Window{Socket: p.caller.Server.Socket}, Phase: session.Launching, Started: at.UnixMilli(),
 	}
 }
 
@@ -233,13 +232,13 @@ func (l *live) writeFiles(ctx context.Context, p plan, d *session.Delegation) er
 	return group.Wait()
 }
 
-// sendTask mails the task. A provider names the envelope itself, which is recorded before the window opens.
+// sendTask mails the task and records the envelope that the answer will name.
 func (l *live) sendTask(ctx context.Context, p plan, d *session.Delegation) error {
-	sent, err := l.post.send(ctx, p.mail, d.Request, d.ID, p.order.Task)
+	sent, err := l.post.transport(p.mail).Send(ctx, mail.Outgoing{To: d.ID, Body: p.order.Task})
 	if err != nil {
 		return err
 	}
-	return l.apply(session.Opened{ID: d.ID, Request: sent.ID, RequestPath: sent.Path})
+	return l.apply(session.Opened{ID: d.ID, Request: sent.ID})
 }
 
 // writeSessionHeader makes the delegate's session file with its first line: pi then opens it under the id, directory and mode
@@ -325,7 +324,7 @@ func (l *live) opened(id string, p plan, w tmux.Window) (started, error) {
 	if err != nil {
 		notes = append(notes, "its window could not be recorded: "+err.Error())
 	}
-	return started{delegation: *d, notes: notes}, nil
+	return started{delegation: d.Clone(), notes: notes}, nil
 }
 
 func locator(socket string, w tmux.Window) session.Window {

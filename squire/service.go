@@ -25,16 +25,17 @@ type Config struct {
 
 // Service answers the extension. Close it when the connection has ended.
 type Service struct {
-	cfg  Config
-	host host
+	cfg   Config
+	host  host
+	ready chan struct{} // closed once host is set
 
 	mu   sync.Mutex
 	live *live // the current session, nil between two
 }
 
-// New makes a service and the Mux by which it answers. Call Connect before the first message arrives.
+// New makes a service and the Mux by which it answers.
 func New(cfg Config) (*Service, *rpc.Mux) {
-	s := &Service{cfg: cfg}
+	s := &Service{cfg: cfg, ready: make(chan struct{})}
 	mux := rpc.NewMux()
 	mux.RequireInitialize(cfg.Binary)
 	rpc.Ordered(mux, wire.SessionStart, s.sessionStart)
@@ -50,8 +51,11 @@ func New(cfg Config) (*Service, *rpc.Mux) {
 	return s, mux
 }
 
-// Connect gives the service its way to pi.
-func (s *Service) Connect(p peer) { s.host = host{p} }
+// Connect gives the service its way to pi. Messages that arrive before it wait.
+func (s *Service) Connect(p peer) {
+	s.host = host{p}
+	close(s.ready)
+}
 
 func (s *Service) current() (*live, error) {
 	s.mu.Lock()
@@ -75,6 +79,7 @@ func with[P, R any](s *Service, fn func(*live, context.Context, P) (R, error)) f
 }
 
 func (s *Service) sessionStart(ctx context.Context, p wire.SessionStartParams) (wire.SessionStartResult, error) {
+	<-s.ready
 	if p.SessionID == "" || !filepath.IsAbs(p.AgentDir) || !filepath.IsAbs(p.Cwd) || len(p.PiCommand) == 0 {
 		return wire.SessionStartResult{}, errors.New("session.start lacks a session id, absolute directories or pi's command")
 	}

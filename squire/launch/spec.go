@@ -30,8 +30,9 @@ type Spec struct {
 	Version int               `json:"version"` // set by WriteSpec
 	ID      string            `json:"id"`      // repeated in the exit record
 	Argv    []string          `json:"argv"`
-	Env     map[string]string `json:"env"` // the whole environment, save what belongs to the pane (see Environ)
-	Cwd     string            `json:"cwd"` // absolute
+	Env     map[string]string `json:"env"`   // on top of the pane's own environment
+	Unset   []string          `json:"unset"` // names left out of it
+	Cwd     string            `json:"cwd"`   // absolute
 	Tmux    string            `json:"tmux"`
 	Remove  []string          `json:"remove"` // private files to delete once pi has ended
 }

@@ -24,8 +24,7 @@ type Delegation struct {
 	Cwd         string   `json:"cwd"`
 	SessionDir  string   `json:"sessionDir"`
 	SessionFile string   `json:"sessionFile"`
-	Request     string   `json:"request"`     // id of the task's envelope; "" until the provider has named it
-	RequestPath string   `json:"requestPath"` // this session's own copy of it
+	Request     string   `json:"request"` // id of the task's envelope; "" until it is posted
 	Skipped     []string `json:"skipped,omitempty"`
 	Window      Window   `json:"window"`
 	Phase       Phase    `json:"phase"`
@@ -95,11 +94,11 @@ type Outcome struct {
 // Opening records a delegation before the first side effect of its launch.
 type Opening struct{ Delegation *Delegation }
 
-// Opened says that the window is open. Request and its path are repeated, for a provider that chose them.
+// Opened adds what a launch has reached: the id of the task's envelope, and then the window.
 type Opened struct {
-	ID                   string
-	Request, RequestPath string
-	Window               Window
+	ID      string
+	Request string
+	Window  Window
 }
 
 // OpenFailed says that the launch came to nothing and all of it was taken back.
@@ -181,6 +180,22 @@ func (s *State) Find(id string) *Delegation {
 	return nil
 }
 
+// Clone gives a copy that shares nothing with the state.
+func (d *Delegation) Clone() Delegation {
+	c := *d
+	c.Skipped = slices.Clone(d.Skipped)
+	c.Exit, c.Closed, c.Result, c.Gone = clone(d.Exit), clone(d.Closed), clone(d.Result), clone(d.Gone)
+	return c
+}
+
+func clone[T any](p *T) *T {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	return &c
+}
+
 // Unfinished says that neither an outcome nor a close is recorded.
 func (d *Delegation) Unfinished() bool { return d.Phase != Ended }
 
@@ -249,7 +264,7 @@ func (s *State) opened(e Opened) {
 		return
 	}
 	if e.Request != "" {
-		d.Request, d.RequestPath = e.Request, e.RequestPath
+		d.Request = e.Request
 	}
 	if e.Window != (Window{}) {
 		d.Window = e.Window

@@ -1,0 +1,223 @@
+package squire
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"pi-cradle/internal/closest"
+	"pi-cradle/internal/usererr"
+	"pi-cradle/rpc/wire"
+	"pi-cradle/squire/agents"
+	"pi-cradle/squire/session"
+)
+
+// commandRun runs a slash command. What it has to say goes to the user as notices; nothing enters the conversation.
+func (l *live) commandRun(ctx context.Context, p wire.CommandRunParams) (wire.Empty, error) {
+	switch p.Command {
+	case "delegate":
+		o, err := parseDelegate(p.Args)
+		if err != nil {
+			return wire.Empty{}, err
+		}
+		s, err := l.delegate(ctx, o)
+		if err != nil {
+			return wire.Empty{}, err
+		}
+		l.host.notify("info", startedNotice(s))
+	case "auto-exit":
+		l.mu.Lock()
+		isDelegate := l.state.Own != nil
+		l.mu.Unlock()
+		if !isDelegate {
+			return wire.Empty{}, usererr.New("this session is no delegate, so there is no auto-exit to turn on")
+		}
+		return wire.Empty{}, l.apply(session.AutoExitOn{})
+	default:
+		return wire.Empty{}, usererr.New("unknown command %q", p.Command)
+	}
+	return wire.Empty{}, nil
+}
+
+func startedNotice(s started) string {
+	text := fmt.Sprintf("%s started in window %s: %s", s.delegation.Agent, s.delegation.Name, s.delegation.ID)
+	for _, note := range s.notes {
+		text += "\n" + note
+	}
+	return text
+}
+
+// delegateFlags are the flags of /delegate, and whether each takes a value.
+var delegateFlags = map[string]bool{"--model": true, "--thinking": true, "--label": true, "--auto-exit": false, "--no-auto-exit": false}
+
+// parseDelegate reads `<agent> [flags] <task…>`. The task begins at the first word after the agent that is no flag, or after
+// "--", and is kept byte for byte. A flag's value may stand in double quotes, in which \" and \\ are a quote and a backslash.
+func parseDelegate(args string) (order, error) {
+	var o order
+	rest := strings.TrimLeft(args, blanks)
+	if rest == "" {
+		return o, usererr.New("/delegate needs an agent and a task").Hint("/delegate <agent> [--model <provider/id>] [--thinking <level>] [--label <name>] [--auto-exit | --no-auto-exit] <task>")
+	}
+	o.Agent, rest = word(rest)
+	for {
+		rest = strings.TrimLeft(rest, blanks)
+		flag, after := word(rest)
+		if flag == "--" {
+			o.Task = strings.TrimLeft(after, blanks)
+			return o, nil
+		}
+		if !strings.HasPrefix(flag, "--") {
+			o.Task = rest
+			return o, nil
+		}
+		name, value, joined := strings.Cut(flag, "=")
+		takes, known := delegateFlags[name]
+		if !known {
+			refusal := usererr.New("unknown flag %q", flag)
+			if hint := closest.Hint(name, flagNames()); hint != "" {
+				refusal.Hint("%s", hint)
+			}
+			return o, refusal.Hint(`write "--" before a task that begins with "--"`)
+		}
+		rest = after
+		if takes {
+			if joined {
+				rest = rest0(args, rest, value)
+			}
+			var err error
+			if value, rest, err = flagValue(name, rest); err != nil {
+				return o, err
+			}
+		} else if joined {
+			return o, usererr.New("flag %q takes no value", name)
+		}
+		o.set(name, value)
+	}
+}
+
+const blanks = " \t\r\n"
+
+func word(s string) (first, rest string) {
+	if i := strings.IndexAny(s, blanks); i >= 0 {
+		return s[:i], s[i:]
+	}
+	return s, ""
+}
+
+// rest0 steps back to the value of --flag=value, which may hold blanks when it is quoted.
+func rest0(args, rest, value string) string { return args[len(args)-len(rest)-len(value):] }
+
+// flagValue takes one value from the front of s.
+func flagValue(name, s string) (value, rest string, err error) {
+	s = strings.TrimLeft(s, blanks)
+	if !strings.HasPrefix(s, `"`) {
+		value, rest = word(s)
+		if value == "" {
+			return "", "", usererr.New("flag %q needs a value", name)
+		}
+		return value, rest, nil
+	}
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && i+1 < len(s) && (s[i+1] == '"' || s[i+1] == '\\'):
+			i++
+			b.WriteByte(s[i])
+		case s[i] == '"':
+			if b.Len() == 0 {
+				return "", "", usererr.New("flag %q needs a value", name)
+			}
+			return b.String(), s[i+1:], nil
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return "", "", usererr.New("the value of flag %q has no closing quote", name)
+}
+
+func (o *order) set(flag, value string) {
+	switch flag {
+	case "--model":
+		o.Model = value
+	case "--thinking":
+		o.Thinking = value
+	case "--label":
+		o.Label = value
+	case "--auto-exit", "--no-auto-exit":
+		on := flag == "--auto-exit"
+		o.AutoExit = &on
+	}
+}
+
+func flagNames() []string {
+	var names []string
+	for name := range delegateFlags {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// commandComplete completes the arguments of /delegate: the agent, then flags and their values. A task is nobody's to complete.
+func (l *live) commandComplete(ctx context.Context, p wire.CommandCompleteParams) (wire.CommandCompleteResult, error) {
+	res := wire.CommandCompleteResult{Items: []wire.Completion{}}
+	if p.Command != "delegate" {
+		return res, nil
+	}
+	at := strings.LastIndexAny(p.Prefix, blanks) + 1
+	before, current := p.Prefix[:at], p.Prefix[at:]
+	add := func(word, description string) {
+		if strings.HasPrefix(word, current) {
+			res.Items = append(res.Items, wire.Completion{Value: before + word, Label: word, Description: description})
+		}
+	}
+	words := strings.Fields(before)
+	switch {
+	case len(words) == 0:
+		for _, a := range agents.Load(agents.Dir(l.start.AgentDir)).Agents {
+			add(a.Name, firstLine(a.Description))
+		}
+	case words[len(words)-1] == "--model":
+		reg, err := l.host.models(ctx, false)
+		if err != nil {
+			return res, nil
+		}
+		for _, m := range reg.Models {
+			add(m.Provider+"/"+m.ID, m.Name)
+		}
+	case words[len(words)-1] == "--thinking":
+		for _, level := range agents.Levels {
+			add(level, "")
+		}
+	case onlyFlags(words[1:]) && strings.HasPrefix(current, "-"):
+		for _, name := range flagNames() {
+			if !slices.Contains(words, name) {
+				add(name, flagHelp[name])
+			}
+		}
+	}
+	return res, nil
+}
+
+var flagHelp = map[string]string{
+	"--model":        "provider/model-id, in place of the agent's",
+	"--thinking":     "thinking level, in place of the agent's",
+	"--label":        "short name for the window",
+	"--auto-exit":    "close the window after the answer",
+	"--no-auto-exit": "keep the window open after the answer",
+}
+
+// onlyFlags says that no task has begun in words.
+func onlyFlags(words []string) bool {
+	for i := 0; i < len(words); i++ {
+		takes, known := delegateFlags[words[i]]
+		if !known {
+			return false
+		}
+		if takes {
+			i++
+		}
+	}
+	return true
+}
