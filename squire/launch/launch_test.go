@@ -167,6 +167,7 @@ func TestNothingIsExpandedOrLost(t *testing.T) {
 				path := r.write(Spec{
 					ID: strconv.Itoa(i), Argv: append([]string{r.self, "dump", out}, args...), Cwd: cwd,
 					Env: map[string]string{noRaceWait[0]: noRaceWait[1], "X_API_KEY": "secret" + name, "PATH": "/custom:/bin", "TERM": "wrong", "TMUX": "wrong", "BIG": strings.Repeat("x", 40_000)},
+					Unset: []string{"HOME", "NO_SUCH_NAME"},
 				})
 				r.open(path)
 				if e := r.exit(path); e.Code != 0 || e.Error != "" || e.Signal != "" || e.ID != strconv.Itoa(i) || e.Screen != nil || e.Hangup {
@@ -180,8 +181,13 @@ func TestNothingIsExpandedOrLost(t *testing.T) {
 				if got.Cwd != cwd || strings.Join(got.Args, "\x00") != strings.Join(args, "\x00") || !got.Terminal {
 					t.Errorf("%q: cwd %q, terminal %v, %d arguments", name, got.Cwd, got.Terminal, len(got.Args))
 				}
-				env := Environ(got.Env)
-				if env["X_API_KEY"] != "secret"+name || env["PATH"] != "/custom:/bin" || env["PWD"] != cwd || len(env["BIG"]) != 40_000 || env["HOME"] != "" {
+				env := map[string]string{}
+				for _, kv := range got.Env {
+					key, value, _ := strings.Cut(kv, "=")
+					env[key] = value
+				}
+				_, home := env["HOME"]
+				if env["X_API_KEY"] != "secret"+name || env["PATH"] != "/custom:/bin" || env["PWD"] != cwd || len(env["BIG"]) != 40_000 || home || env["TMUX_PANE"] == "" {
 					t.Errorf("%q: environment %.200q", name, got.Env)
 				}
 				for _, kv := range got.Env {

@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -71,34 +72,23 @@ func ReadExit(path string) (Exit, error) {
 	return e, nil
 }
 
-// terminal is what the pane knows better than any environment that was recorded elsewhere.
+// terminal is what the pane knows better than anybody who writes a spec.
 var terminal = map[string]bool{
-	"TMUX": true, "TMUX_PANE": true, "TERM": true, "TERM_PROGRAM": true, "TERM_PROGRAM_VERSION": true, "COLUMNS": true, "LINES": true,
+	"TMUX": true, "TMUX_PANE": true, "TERM": true, "TERM_PROGRAM": true, "TERM_PROGRAM_VERSION": true, "COLUMNS": true, "LINES": true, "PWD": true,
 }
 
-// Environ turns a list of name=value into the map that Spec.Env wants. Variables that describe the terminal are left out: the
-// delegate has another one.
-func Environ(environ []string) map[string]string {
-	env := make(map[string]string, len(environ))
-	for _, kv := range environ {
-		if name, value, ok := strings.Cut(kv, "="); ok && name != "" && !terminal[name] {
-			env[name] = value
-		}
-	}
-	return env
-}
-
-// environment is what pi gets: the recorded variables, and from the pane those that describe its terminal.
+// environment is what pi gets: the pane's own, which is the tmux server's, changed as the spec says.
 func environment(s Spec, pane []string) []string {
-	env := make([]string, 0, len(s.Env)+len(terminal)+1)
-	for name, value := range s.Env {
-		if !terminal[name] && name != "PWD" {
-			env = append(env, name+"="+value)
+	env := make([]string, 0, len(s.Env)+len(pane)+1)
+	for _, kv := range pane {
+		name, _, _ := strings.Cut(kv, "=")
+		if _, replaced := s.Env[name]; name != "PWD" && (terminal[name] || !replaced && !slices.Contains(s.Unset, name)) {
+			env = append(env, kv)
 		}
 	}
-	for _, kv := range pane {
-		if name, _, _ := strings.Cut(kv, "="); terminal[name] {
-			env = append(env, kv)
+	for name, value := range s.Env {
+		if !terminal[name] {
+			env = append(env, name+"="+value)
 		}
 	}
 	return append(env, "PWD="+s.Cwd)
@@ -110,7 +100,8 @@ func take(path string) (Spec, error) {
 	if err != nil {
 		return Spec{}, err
 	}
-	// Gone before pi runs, readable or not: a second launcher must not start the same thing again.
+	// Gone before pi runs, readable or not. Whoever removes the file has the say over the start: a parent that is not sure
+	// whether its window opened removes it too, and then knows that nothing can start any more.
 	if err := os.Remove(path); err != nil {
 		return Spec{}, fmt.Errorf("launch file can't be deleted: %w", err)
 	}

@@ -56,7 +56,9 @@ func newWorld() *world {
 	return w
 }
 
-func (w *world) log(format string, args ...any) { w.trace = append(w.trace, fmt.Sprintf(format, args...)) }
+func (w *world) log(format string, args ...any) {
+	w.trace = append(w.trace, fmt.Sprintf(format, args...))
+}
 
 func (w *world) startParent() {
 	w.mem = &State{}
