@@ -166,7 +166,7 @@ func TestNothingIsExpandedOrLost(t *testing.T) {
 				args := []string{name, "", strings.Repeat("task ", 10_000), "--help", "@file"}
 				path := r.write(Spec{
 					ID: strconv.Itoa(i), Argv: append([]string{r.self, "dump", out}, args...), Cwd: cwd,
-					Env: map[string]string{noRaceWait[0]: noRaceWait[1], "X_API_KEY": "secret" + name, "PATH": "/custom:/bin", "TERM": "wrong", "TMUX": "wrong", "BIG": strings.Repeat("x", 40_000)},
+					Env:   map[string]string{noRaceWait[0]: noRaceWait[1], "X_API_KEY": "secret" + name, "PATH": "/custom:/bin", "TERM": "wrong", "TMUX": "wrong", "BIG": strings.Repeat("x", 40_000)},
 					Unset: []string{"HOME", "NO_SUCH_NAME"},
 				})
 				r.open(path)
