@@ -243,26 +243,32 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// FuzzLoad gives a folder arbitrary JSON files. Loading may refuse them, in one line each, and nothing else.
+// FuzzLoad puts arbitrary content in one of the JSON files. Loading may refuse it, in one line, and nothing else.
 func FuzzLoad(f *testing.F) {
-	f.Add(`{"packages":["npm:@a/b@1",{"source":"npm:c","extensions":["!x"],"autoload":false}],"npmCommand":["bun"]}`, `{"providers":{"a":{"models":[{}]}}}`,
-		`{"sandbox":false,"network":{"block":true,"open_port":[0,65536,"x"]},"filesystem":{"read":["~/x","y"]}}`, `{"network":{"allow_domain":[" a ",""]}}`)
-	f.Add(`{"defaultModel":"\ud800"}`, `{"providers":{"1":null}}`, `{"unsafe_macos_seatbelt_rules":["(x)","y"],"net":1}`, `{"filesystem":{"unix_socket_dir_bind":1}}`)
-	f.Fuzz(func(t *testing.T, settings, models, nono, sbx string) {
-		fs := files{"settings.json": settings, "models.json": models, "sandbox/nono.json": nono, "sandbox/sbx.json": sbx}
-		for name, content := range fs {
-			if strings.HasPrefix(content, "->") || content == "|" {
-				fs[name] = ""
-			}
+	names := []string{"settings.json", "models.json", "sandbox/nono.json", "sandbox/sbx.json"}
+	for i, seeds := range [][]string{
+		{`{"packages":["npm:@a/b@1",{"source":"npm:c","extensions":["!x"],"autoload":false}],"npmCommand":["bun"]}`, `{"defaultModel":"\ud800"}`},
+		{`{"providers":{"a":{"models":[{}]}}}`, `{"providers":{"1":null}}`},
+		{`{"sandbox":false,"network":{"block":true,"open_port":[0,65536,"x"]},"filesystem":{"read":["~/x","y"]}}`, `{"unsafe_macos_seatbelt_rules":["(x)","y"],"net":1}`},
+		{`{"network":{"allow_domain":[" a ",""]}}`, `{"filesystem":{"unix_socket_dir_bind":1}}`},
+	} {
+		for _, seed := range seeds {
+			f.Add(byte(i), seed)
 		}
-		folder, err := try(t, fs)
+	}
+	f.Fuzz(func(t *testing.T, which byte, content string) {
+		name := names[int(which)%len(names)]
+		if strings.HasPrefix(content, "->") || content == "|" {
+			return // our own notation
+		}
+		folder, err := try(t, files{name: content})
 		if err != nil {
-			if n := strings.Count(err.Error(), "\n"); n > 3 {
-				t.Fatalf("%d lines: %v", n, err)
+			if strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), name+" ") {
+				t.Fatalf("%q", err)
 			}
 			return
 		}
-		if folder.Models == nil || folder.Nono.Stance == Unconfigured || folder.Sbx.Stance == Unconfigured {
+		if (folder.Models != nil) != (name == names[1]) || (folder.Nono.Stance != Unconfigured) != (name == names[2]) || (folder.Sbx.Stance != Unconfigured) != (name == names[3]) {
 			t.Fatalf("%+v", folder)
 		}
 		for _, n := range []*Network{folder.Nono.Network, folder.Sbx.Network} {
