@@ -184,6 +184,23 @@ func TestFullArgv(t *testing.T) {
 	}
 }
 
+func TestPromptThatCanBeNoArgument(t *testing.T) {
+	for _, prompt := range []string{"@file is not meant", strings.Repeat("x", 200_000)} {
+		in := input(agent())
+		in.Scheduled = &Scheduled{Slug: "s", Name: "s", CWD: "/work", Prompt: prompt}
+		p := plan(t, in)
+		if p.Stdin == nil || *p.Stdin != prompt || slices.Contains(Argv(p.Command(nil)), "--") {
+			t.Errorf("%.10q: %.20q", prompt, Argv(p.Command(nil)))
+		}
+		if !strings.Contains(p.Explain(), "standard input\n  "+prompt[:10]) || !strings.Contains(p.DryRun(), "stdin: ") {
+			t.Errorf("%.10q is not shown", prompt)
+		}
+	}
+	if p := plan(t, input(agent())); p.Stdin != nil {
+		t.Error("a run by hand has its own standard input")
+	}
+}
+
 func TestSbxArgv(t *testing.T) {
 	in := input(fullAgent(t))
 	in.Flags.Backend = Sbx

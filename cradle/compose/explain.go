@@ -52,6 +52,10 @@ func (p *Plan) Explain() string {
 		}
 		t.row(t.words(part.Words), part.Reason)
 	}
+	if p.Stdin != nil && *p.Stdin != "" {
+		t.section("standard input")
+		t.row(*p.Stdin, "the task's prompt, which can't be an argument")
+	}
 	t.section("pi also reads")
 	for _, s := range p.AlsoRead {
 		t.row(s.Path, s.Reason)

@@ -22,7 +22,8 @@ type document struct {
 	Grants   []docGrant   `json:"grants"`
 	Rules    []string     `json:"seatbelt_rules"`
 	Command  []docPart    `json:"command"`
-	Argv     []string     `json:"argv"` // without the extensions of packages
+	Argv     []string     `json:"argv"`  // without the extensions of packages
+	Stdin    *string      `json:"stdin"` // null for the caller's own
 	AlsoRead []reasoned   `json:"also_read"`
 	Warnings []string     `json:"warnings"`
 }
@@ -85,6 +86,7 @@ func (p *Plan) JSON() string {
 		Rules:    append([]string{}, p.Rules...),
 		Command:  []docPart{},
 		Argv:     Argv(command),
+		Stdin:    p.Stdin,
 		AlsoRead: []reasoned{},
 		Warnings: append([]string{}, p.Warnings...),
 	}

@@ -110,7 +110,8 @@ func (l *loader) list() error {
 	if l.has(legacyFile) {
 		legacy = " — found AGENTS.md, rename it to APPEND_SYSTEM.md"
 	}
-	return usererr.New("Not an agent folder: %s (needs SYSTEM.md or APPEND_SYSTEM.md%s — see ARCHITECTURE.md)", l.Dir, legacy)
+	return usererr.New("Not an agent folder: %s (needs SYSTEM.md or APPEND_SYSTEM.md%s — see ARCHITECTURE.md)", l.Dir, legacy).
+		Hint("write the agent's role and instructions to %s", l.AppendPath())
 }
 
 // reason is the system's own words, without the path that our texts name themselves.

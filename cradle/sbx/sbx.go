@@ -3,6 +3,7 @@
 package sbx
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -47,7 +48,7 @@ func Mounts(in Input) []Mount {
 	add(in.CWD, false, "the directory pi works in")
 	add(in.Agent, true, "the agent folder")
 	add(in.State, false, "this agent's state: sessions and generated extensions")
-	add(in.Home+"/.pi/agent", false, "pi's own settings, login and trust decisions")
+	add(filepath.Join(in.Home, ".pi", "agent"), false, "pi's own settings, login and trust decisions")
 	if in.GitDir != "" {
 		add(in.GitDir, false, "the git directory that this checkout shares, hooks and config included")
 	}

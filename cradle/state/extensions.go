@@ -18,7 +18,7 @@ type File struct{ Name, Content string }
 // The agent can write here, so nothing is followed: a link in place of the directory or a file is removed, not its target.
 func (d Dir) WriteExtensions(files []File) error {
 	if err := d.writeExtensions(files); err != nil {
-		return writeFailure(err)
+		return d.writeFailure(err)
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func (d Dir) Lock(ctx context.Context) (unlock func(), err error) {
 	unlock, err = lockfile.Lock(ctx, filepath.Join(d.Root, "locks", d.ID+".lock"), "cradle run")
 	var held *lockfile.HeldError
 	if err != nil && !errors.As(err, &held) {
-		return nil, writeFailure(err) // the state can't be written, whatever the first thing was
+		return nil, d.writeFailure(err) // the state can't be written, whatever the first thing was
 	}
 	return unlock, err
 }
@@ -89,7 +89,7 @@ func (d Dir) Lock(ctx context.Context) (unlock func(), err error) {
 // MakeSessions makes the directory of the session history. What is in it stays.
 func (d Dir) MakeSessions() error {
 	if err := durable.MkdirAll(d.Sessions()); err != nil {
-		return usererr.New("failed to make the session directory: %w", err)
+		return d.hint(usererr.New("failed to make the session directory: %w", err))
 	}
 	return nil
 }
@@ -101,13 +101,17 @@ func (d Dir) WriteProfile(content string) error {
 		err = durable.Write(d.Profile(), []byte(content))
 	}
 	if err != nil {
-		return usererr.New("failed to write the sandbox profile: %w", err)
+		return d.hint(usererr.New("failed to write the sandbox profile: %w", err))
 	}
 	return nil
 }
 
-func writeFailure(err error) error {
-	return usererr.New("Failed to write agent extensions: extensions: %w", err)
+func (d Dir) writeFailure(err error) error {
+	return d.hint(usererr.New("Failed to write agent extensions: extensions: %w", err))
+}
+
+func (d Dir) hint(err *usererr.Error) error {
+	return err.Hint("check that there is room in %s and that you may write there, or name another directory in %s", d.Root, RootEnv)
 }
 
 // notExist also takes a parent that is a file for absence: either way nothing is there.
