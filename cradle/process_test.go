@@ -17,6 +17,9 @@ import (
 	"pi-cradle/internal/testenv"
 )
 
+// systemPath is PATH before testscript puts the fakes in front of it.
+var systemPath = os.Getenv("PATH")
+
 // world is a home with an agent in it and fakes on PATH.
 type world struct {
 	t                *testing.T
@@ -30,6 +33,11 @@ func newWorld(t *testing.T, files map[string]string, programs ...string) *world 
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newWorldIn(t, root, files, programs...)
+}
+
+func newWorldIn(t *testing.T, root string, files map[string]string, programs ...string) *world {
+	t.Helper()
 	w := &world{t: t, root: root, agent: filepath.Join(root, "agent"), bin: filepath.Join(root, "bin")}
 	w.write("agent/SYSTEM.md", "x")
 	for _, dir := range []string{"bin", "home", "work"} {
@@ -43,7 +51,7 @@ func newWorld(t *testing.T, files map[string]string, programs ...string) *world 
 	if err := link(w.bin, append(programs, "cradle")...); err != nil {
 		t.Fatal(err)
 	}
-	w.env = []string{"HOME=" + root + "/home", "PATH=" + w.bin + ":/usr/bin:/bin", state.RootEnv + "=" + root + "/state", logEnv + "=" + root + "/log"}
+	w.env = []string{"HOME=" + root + "/home", "PATH=" + w.bin + ":" + systemPath, state.RootEnv + "=" + root + "/state", logEnv + "=" + root + "/log"}
 	return w
 }
 
@@ -173,7 +181,7 @@ func TestKilledDuringTheInstallation(t *testing.T) {
 	if _, err := os.ReadFile(pipe); err != nil { // npm, an orphan now, goes on and makes node_modules
 		t.Fatal(err)
 	}
-	dir := state.ForFolder(w.agent, "", filepath.Join(w.root, "state")).NPM()
+	dir := w.state().NPM()
 	testenv.Await(t, "node_modules", func() bool { _, err := os.Stat(dir + "/node_modules/a/package.json"); return err == nil })
 	w.env = env
 	if text, err := w.cradle("run", w.agent, "--no-sandbox").Output(); err != nil || !strings.Contains(string(text), "added 1\n") {

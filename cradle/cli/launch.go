@@ -93,7 +93,19 @@ func (a *app) carryOut(ctx context.Context, plan *compose.Plan) (int, error) {
 	if sig != 0 {
 		return 128 + int(sig), nil
 	}
+	if code == notStarted && plan.Backend == compose.Nono && !plan.Verbose {
+		a.warnHidden()
+	}
 	return code, nil
+}
+
+// notStarted is the exit code of nono, as of a shell, for a program that it could not start.
+const notStarted = 127
+
+// warnHidden says what nono, told to be silent, does not: that the sandbox probably hides pi from itself.
+func (a *app) warnHidden() {
+	pi, _ := a.search().Find("pi")
+	a.warn(fmt.Sprintf("nothing could be started inside the sandbox: if %q can't be read there, grant its folder under filesystem.read in sandbox/nono.json; --verbose shows what nono says", pi))
 }
 
 func spawnFailure(program, dir string, err error) error {
