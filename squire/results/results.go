@@ -26,16 +26,17 @@ const Gap = "\n\n[… cut here; the whole answer is in the envelope file named a
 func Message(id string, items []session.Item, home string) wire.SendParams {
 	limit := min(BodyLimit, messageLimit/len(items))
 	var content []string
-	var views []wire.View
+	var rows []wire.View
 	var details []detail
 	for _, it := range items {
-		body, _ := clip(it.Outcome.Body, limit)
-		content = append(content, text(it, body))
-		views = append(views, row(it, body, home))
+		body, _ := views.Clip(it.Outcome.Body, limit, Gap)
+		// Without this extension pi shows a message's content as it is, so it has to be safe for a terminal too.
+		content = append(content, views.Plain(text(it, body)))
+		rows = append(rows, row(it, body, home))
 		details = append(details, describe(it))
 	}
 	data, _ := json.Marshal(map[string]any{"results": details})
-	return wire.SendParams{ID: id, Content: strings.Join(content, "\n\n"), Details: data, View: join(views), Trigger: true}
+	return wire.SendParams{ID: id, Content: strings.Join(content, "\n\n"), Details: data, View: join(rows), Trigger: true}
 }
 
 // detail is what programs read of one item.
@@ -55,8 +56,6 @@ func describe(it session.Item) detail {
 	d := it.Delegation
 	return detail{d.ID, d.Agent, d.Name, d.Model, d.Request, it.Outcome.Status, it.Outcome.Path, d.SessionFile, d.Cwd}
 }
-
-func clip(body string, limit int) (string, bool) { return views.Clip(body, limit, Gap) }
 
 func model(d *session.Delegation) string {
 	if d.Model == "" {

@@ -9,12 +9,15 @@ import (
 )
 
 // Line makes s safe as one line: every line break and tab becomes a space.
-func Line(s string) string { return clean(s, false) }
+func Line(s string) string { return clean(s, " ", " ") }
 
 // Text makes s safe as text of many lines: line breaks stay, a tab becomes four spaces.
-func Text(s string) string { return clean(s, true) }
+func Text(s string) string { return clean(s, "\n", "    ") }
 
-func clean(s string, lines bool) string {
+// Plain is Text for a reader that is no terminal, such as a model: tabs stay too.
+func Plain(s string) string { return clean(s, "\n", "\t") }
+
+func clean(s, lineBreak, tab string) string {
 	var out strings.Builder
 	out.Grow(len(s))
 	for i := 0; i < len(s); {
@@ -25,17 +28,9 @@ func clean(s string, lines bool) string {
 			continue
 		case r == '\r' && i+1 < len(s) && s[i+1] == '\n':
 		case r == '\n' || r == '\r' || r == 0x2028 || r == 0x2029 || r == 0x85:
-			if lines {
-				out.WriteByte('\n')
-			} else {
-				out.WriteByte(' ')
-			}
+			out.WriteString(lineBreak)
 		case r == '\t':
-			if lines {
-				out.WriteString("    ")
-			} else {
-				out.WriteByte(' ')
-			}
+			out.WriteString(tab)
 		case r == utf8.RuneError && size == 1:
 			out.WriteRune(utf8.RuneError)
 		case unicode.IsControl(r) || reorders(r):

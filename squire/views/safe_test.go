@@ -8,6 +8,9 @@ import (
 )
 
 func TestLineAndText(t *testing.T) {
+	if got := Plain("a\tb\x1b[1mc\n"); got != "a\tbc\n" {
+		t.Errorf("Plain: %q", got)
+	}
 	for _, c := range []struct{ in, line, text string }{
 		{"plain", "plain", "plain"},
 		{"a\r\nb\rc\nd", "a b c d", "a\nb\nc\nd"},
