@@ -106,11 +106,17 @@ func post(root string, e Envelope, sent bool) (err error) {
 
 // claim moves an envelope that the sink has taken to cur/. Somebody else may have done so.
 func (b box) claim(name string) error {
-	err := os.Rename(b.path("new", name), b.path("cur", name))
+	rename := func() error { return os.Rename(b.path("new", name), b.path("cur", name)) }
+	err := rename()
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Lstat(b.path("cur")); err == nil {
-			return nil
+		// Whoever wrote the envelope may have made no more of the mailbox than that takes.
+		if err := b.create(); err != nil {
+			return err
 		}
+		err = rename()
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
 	return err
 }

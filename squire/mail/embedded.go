@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -131,7 +132,7 @@ func (m *Embedded) scan(ctx context.Context) error {
 		return fmt.Errorf("the mailbox can't be read: %w", err)
 	}
 	seen := make(map[string]Envelope, len(m.foreign))
-	var errs []error
+	var first error                 // the rest is mostly the same again
 	for _, entry := range entries { // sorted by name, so in the order of sending
 		if err := ctx.Err(); err != nil {
 			return err
@@ -147,14 +148,14 @@ func (m *Embedded) scan(ctx context.Context) error {
 		}
 		e, ours, err := m.take(name)
 		if err != nil {
-			errs = append(errs, err)
+			first = cmp.Or(first, err)
 		} else if !ours {
 			e.Body = ""
 			seen[name] = e
 		}
 	}
 	m.foreign = seen
-	return errors.Join(errs...)
+	return first
 }
 
 // take reads one file, and if it is ours hands it to the sink and then claims it. In this order a crash in between shows the

@@ -42,7 +42,7 @@ func (s *Staged) Drain(ctx context.Context) error {
 		mail Received
 	}
 	var waiting []staged
-	var errs []error
+	var first error // the rest is mostly the same again
 	for _, entry := range entries {
 		file := filepath.Join(s.Dir, entry.Name())
 		if !isEnvelopeFile(entry.Name()) {
@@ -52,11 +52,11 @@ func (s *Staged) Drain(ctx context.Context) error {
 		var malformed *MalformedError
 		switch {
 		case errors.As(err, &malformed):
-			errs = append(errs, setAside(file, malformed, s.Warn))
+			first = cmp.Or(first, setAside(file, malformed, s.Warn))
 		case err == nil:
 			waiting = append(waiting, staged{file, mail})
 		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errNotRegular):
-			errs = append(errs, err)
+			first = cmp.Or(first, err)
 		}
 	}
 	slices.SortStableFunc(waiting, func(a, b staged) int {
@@ -64,16 +64,16 @@ func (s *Staged) Drain(ctx context.Context) error {
 	})
 	for _, w := range waiting {
 		if err := ctx.Err(); err != nil {
-			return errors.Join(append(errs, err)...)
+			return err
 		}
 		if err := s.Sink(w.mail); err != nil {
-			errs = append(errs, err)
+			first = cmp.Or(first, err)
 			continue
 		}
 		// If this fails the sink sees the envelope again, and knows it.
-		errs = append(errs, os.Remove(w.file))
+		first = cmp.Or(first, os.Remove(w.file))
 	}
-	return errors.Join(errs...)
+	return first
 }
 
 func readStaged(file string) (Received, error) {
