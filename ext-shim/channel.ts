@@ -66,6 +66,8 @@ export class Channel {
 	private readonly serving = new Map<Id, AbortController>();
 	private chunks: Uint8Array[] = [];
 	private size = 0;
+	private readonly lines: { line: string; whole: boolean }[] = [];
+	private draining = false;
 	private closed: Error | undefined;
 
 	constructor(options: ChannelOptions) {
@@ -117,18 +119,27 @@ export class Channel {
 	/** Takes bytes as they come from the other side, cut anywhere. */
 	receive(chunk: Uint8Array): void {
 		let start = 0;
-		while (!this.closed) {
-			const end = chunk.indexOf(NEWLINE, start);
-			this.keep(chunk.subarray(start, end < 0 ? undefined : end));
-			if (end < 0) return;
-			const size = this.size;
+		for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+			this.keep(chunk.subarray(start, end));
 			const line = Buffer.concat(this.chunks).toString("utf8");
+			if (this.size > 0) this.lines.push({ line, whole: this.size <= MAX_FRAME });
 			this.chunks = [];
 			this.size = 0;
 			start = end + 1;
-			if (size > MAX_FRAME) this.refuse(line);
-			else if (size > 0) this.dispatch(line);
 		}
+		this.keep(chunk.subarray(start));
+		if (!this.draining) void this.drain();
+	}
+
+	// One frame after the other, each with a turn of its own: whoever waited for an answer has seen it before the next frame is.
+	private async drain(): Promise<void> {
+		this.draining = true;
+		for (let next = this.lines.shift(); next && !this.closed; next = this.lines.shift()) {
+			if (next.whole) this.dispatch(next.line);
+			else this.refuse(next.line);
+			await undefined;
+		}
+		this.draining = false;
 	}
 
 	/** Ends the channel: calls that wait fail with the reason, calls being served are told to stop. */

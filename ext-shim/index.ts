@@ -20,7 +20,7 @@ import { type CallOptions, type Channel, NoAnswer, RpcError } from "./channel.ts
 import { Delivery } from "./delivery.ts";
 import { completionHolds, registerHost, unregisterHost } from "./holds.ts";
 import { claimed, ownerFolder, readClaims, stage, writePrivate } from "./mail.ts";
-import { component, paintCall, paintRow, paintText, paintView } from "./paint.ts";
+import { component, paintCall, paintRow, paintText, paintView, safeText } from "./paint.ts";
 import { findHelper, installCommand } from "./platform.ts";
 import { Helper } from "./spawn.ts";
 import * as wire from "./wire.gen.ts";
@@ -182,10 +182,7 @@ class Squire {
 		};
 		this.session = session;
 		for (const text of this.early.splice(0)) this.notice("error", text);
-		await this.connect().catch((error) => {
-			// A helper that can't be had has been noticed already.
-			if (error instanceof RpcError || error instanceof NoAnswer) this.notice("error", describe(error));
-		});
+		await this.connect().catch((error) => this.report(error));
 	}
 
 	/** Called when every extension has had its session_start. pi's start goes on until its event loop turns. */
@@ -240,7 +237,7 @@ class Squire {
 			this.tell("mail.staged", { file });
 		} catch {
 			if (!this.helper.isUp) return; // the provider keeps it
-			this.ask("mail.inbound", inbound).catch((error) => this.notice("error", describe(error)));
+			this.ask("mail.inbound", inbound).catch((error) => this.report(error));
 		}
 		payload.handled = true;
 	}
@@ -267,9 +264,9 @@ class Squire {
 			};
 			const report = () => this.ask("run.settled", outcome, { timeout: 10_000 });
 			// When the helper falls over at just this moment the next one must hear of it.
-			await report().catch((error) => (error instanceof RpcError || error instanceof NoAnswer ? undefined : report()));
+			await report().catch((error) => (answered(error) ? Promise.reject(error) : report()));
 		} catch (error) {
-			if (this.session === session) this.notice("error", describe(error));
+			this.report(error);
 		}
 	}
 
@@ -289,7 +286,7 @@ class Squire {
 		return channel;
 	}
 
-	private async startSession(channel: Channel, session: Session): Promise<void> {
+	private startSession(channel: Channel, session: Session): Promise<void> {
 		const { ctx } = session;
 		const manager = ctx.sessionManager;
 		const model = modelRef(ctx);
@@ -310,13 +307,15 @@ class Squire {
 			...(model && { model }),
 			thinking: this.pi.getThinkingLevel(),
 		};
-		const result = (await channel.call("session.start", params, { timeout: 5000 })) as wire.SessionStartResult;
-		if (this.session !== session) throw stale();
-		session.claims = result.claims;
-		session.inbox = result.inbox;
-		registerHost(session.id, session.token);
-		this.inactive = new Set(wire.TOOLS.map((tool) => tool.name).filter((name) => !result.active.includes(name)));
-		this.updateTools(result.tools);
+		// In place before the helper's next frame is looked at.
+		return channel.call("session.start", params, { timeout: 5000 }).then((answer) => {
+			const { claims, inbox, tools, active } = answer as wire.SessionStartResult;
+			if (this.session !== session) throw stale();
+			Object.assign(session, { claims, inbox });
+			registerHost(session.id, session.token);
+			this.inactive = new Set(wire.TOOLS.map((tool) => tool.name).filter((name) => !active.includes(name)));
+			this.updateTools(tools);
+		});
 	}
 
 	private async ask<M extends HelperMethod>(
@@ -349,7 +348,7 @@ class Squire {
 			this.notice(level as NoticeLevel, text);
 		},
 		"host.status": ({ key, text }, { ctx }) => {
-			ctx.ui.setStatus(key, text || undefined);
+			ctx.ui.setStatus(key, safeText(text) || undefined);
 		},
 		"host.claims": (claims, session) => {
 			session.claims = claims;
@@ -465,8 +464,14 @@ class Squire {
 		return answer?.items.length ? answer.items : null;
 	}
 
+	/** Notices a failure that nobody asked about. That the helper is gone has been noticed already, and a session that is gone is no one's. */
+	private report(error: unknown): void {
+		const gone = error instanceof RpcError && error.code === wire.CODE_STALE;
+		if (answered(error) && !gone) this.notice("error", describe(error));
+	}
+
 	private notice(level: NoticeLevel, text: string): void {
-		if (this.session) attempt(() => this.session?.ctx.ui.notify(text, level), undefined);
+		if (this.session) attempt(() => this.session?.ctx.ui.notify(safeText(text), level), undefined);
 		else this.early.push(text);
 	}
 }
@@ -483,6 +488,11 @@ function attempt<T>(act: () => T, otherwise: T): T {
 	} catch {
 		return otherwise; // pi has moved on
 	}
+}
+
+/** Whether the helper was there to fail. */
+function answered(error: unknown): boolean {
+	return error instanceof RpcError || error instanceof NoAnswer;
 }
 
 /** What a person should read of an error. */

@@ -73,8 +73,7 @@ export function paintText(text: string, color: Color, theme: Theme, width: numbe
 
 function paintBlock(block: Block, theme: Theme, width: number): string[] {
 	if (block.markdown !== undefined) {
-		const text = block.markdown.split("\n").map(safe).join("\n");
-		return [...new Markdown(text, 0, 0, getMarkdownTheme()).render(width)];
+		return [...new Markdown(safeText(block.markdown), 0, 0, getMarkdownTheme()).render(width)];
 	}
 	const line = (block.line ?? []).map((span) => paintSpan(span, theme)).join("");
 	return block.wrap ? wrapTextWithAnsi(line, width) : [line];
@@ -87,6 +86,11 @@ function paintSpan(span: Span, theme: Theme): string {
 	} catch {
 		return text; // a colour this theme does not know
 	}
+}
+
+/** Text of several lines without anything that a terminal would act on. */
+export function safeText(text: string): string {
+	return text.split("\n").map(safe).join("\n");
 }
 
 function safe(text: string): string {

@@ -116,9 +116,9 @@ export class Helper {
 			cause ??= new Error(`the helper ${how}${stderr.text()}`);
 			channel.close(cause);
 			if (this.up !== channel) return;
-			this.up = undefined;
 			this.connection = undefined;
 			if (!this.closing) this.countCrash(cause);
+			this.up = undefined;
 		};
 		child.on("error", (error) => fail(this.broken(`"${path}" can't be run: ${error.message}`)));
 		child.on("exit", (code, signal) => {
@@ -187,9 +187,10 @@ export class Helper {
 		this.crashes.push(now);
 		const recent = this.crashes.filter((time) => now - time < CRASH_WINDOW).length;
 		if (error instanceof Broken || recent >= MAX_CRASHES) {
-			this.gaveUp = new Error(`squire is off: ${error.message}`);
+			const remedy = this.up || error instanceof Broken ? "" : `\nType: ${this.options.remedy}`;
+			this.gaveUp = new Error(`squire is off: ${error.message}${remedy}`);
 			this.options.notice(`${this.gaveUp.message}\nThen type: /reload`);
-		} else if (this.up === undefined && this.connection === undefined) {
+		} else if (this.up) {
 			this.options.notice(`squire: ${error.message}\nIt is started again when it is next needed.`);
 		}
 	}
