@@ -9,14 +9,18 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
 // registry serves packages that the real npm packed, as the public registry would.
 func registry(t *testing.T, w *world, packages ...string) *httptest.Server {
 	t.Helper()
+	var mu sync.Mutex
 	documents, tarballs := map[string]any{}, map[string]string{}
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
 		name := strings.TrimPrefix(r.URL.Path, "/")
 		if path, ok := tarballs[name]; ok {
 			http.ServeFile(rw, r, path)
@@ -48,6 +52,7 @@ func registry(t *testing.T, w *world, packages ...string) *httptest.Server {
 			t.Fatal(err)
 		}
 		version := manifest["version"].(string)
+		mu.Lock()
 		tarballs[packed[0].Filename] = filepath.Join(w.root, packed[0].Filename)
 		manifest["dist"] = map[string]string{
 			"tarball": server.URL + "/" + packed[0].Filename, "shasum": packed[0].Shasum, "integrity": packed[0].Integrity,
@@ -55,6 +60,7 @@ func registry(t *testing.T, w *world, packages ...string) *httptest.Server {
 		documents[name] = map[string]any{
 			"name": name, "dist-tags": map[string]string{"latest": version}, "versions": map[string]any{version: manifest},
 		}
+		mu.Unlock()
 	}
 	return server
 }
