@@ -4,7 +4,14 @@ import { Delivery } from "./delivery.ts";
 import type { SendParams } from "./wire.gen.ts";
 
 const view = { tone: "success", collapsed: [], expanded: [] };
-const message = (id: string, trigger = true): SendParams => ({ id, content: id, details: {}, view, trigger });
+const message = (id: string, trigger = true): SendParams => ({
+	id,
+	content: id,
+	details: {},
+	view,
+	trigger,
+	hidden: false,
+});
 
 /** A pi that is idle or busy, and keeps what it is sent unless it is told to lose it. */
 function setUp() {
@@ -135,4 +142,24 @@ test("what pi throws, loses or leaves behind is an error, so that the helper tri
 	await settle();
 	assert.deepEqual(done.slice(1), ["lost: pi did not take the message", "stale: gone"]);
 	assert.equal(pi.watching, false);
+});
+
+test("a lost helper takes back only what pi has not been handed", async () => {
+	const { delivery, pi, deliver, done, settle } = setUp();
+	pi.loses = true;
+	deliver(message("handed"));
+	pi.idle = false;
+	deliver(message("held"));
+	delivery.forget(new Error("gone"));
+	await settle();
+	assert.deepEqual(done, ["held: gone"]);
+	let decided = false;
+	const waiting = delivery.decided().then(() => {
+		decided = true;
+	});
+	await settle();
+	assert.equal(decided, false);
+	delivery.started("handed");
+	await waiting;
+	assert.deepEqual(done, ["held: gone", "handed"]);
 });

@@ -21,6 +21,8 @@ interface Entry {
 	state: "held" | "offered" | "sent";
 	since: number;
 	finish: (error?: Error) => void;
+	/** Resolves once finish was called. */
+	decided: Promise<void>;
 }
 
 export class Delivery {
@@ -33,19 +35,21 @@ export class Delivery {
 
 	/** Resolves once the message is in the conversation; fails when pi would not have it or the session went away. */
 	deliver(message: SendParams): Promise<void> {
-		return new Promise((resolve, reject) => {
-			const entry: Entry = { message, state: "held", since: Date.now(), finish };
-			const { entries, conversation } = this;
-			function finish(error?: Error) {
+		const { entries, conversation } = this;
+		let finish: Entry["finish"] = () => {};
+		const delivered = new Promise<void>((resolve, reject) => {
+			finish = (error) => {
 				if (!entries.delete(entry)) return;
 				if (entries.size === 0) conversation.watch(false);
 				if (error) reject(error);
 				else resolve();
-			}
-			entries.add(entry);
-			if (entries.size === 1) conversation.watch(true);
-			this.pump();
+			};
 		});
+		const entry: Entry = { message, state: "held", since: Date.now(), finish, decided: delivered.catch(() => {}) };
+		entries.add(entry);
+		if (entries.size === 1) conversation.watch(true);
+		this.pump();
+		return delivered;
 	}
 
 	/** Sends what can be sent now, and gives up on what pi swallowed. Called now and then while messages wait. */
@@ -83,6 +87,16 @@ export class Delivery {
 	/** A message of ours started a run. */
 	started(id: string): void {
 		for (const entry of this.entries) if (entry.message.id === id) entry.finish();
+	}
+
+	/** Gives up what pi has not been handed. What it has been handed may still appear. */
+	forget(error: Error): void {
+		for (const entry of this.entries) if (entry.state === "held") entry.finish(error);
+	}
+
+	/** Resolves when it is known of every message that pi was handed whether the conversation has it. */
+	async decided(): Promise<void> {
+		await Promise.all([...this.entries].flatMap((entry) => (entry.state === "held" ? [] : [entry.decided])));
 	}
 
 	drop(error: Error): void {

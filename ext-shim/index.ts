@@ -59,6 +59,8 @@ interface Session {
 	opened: Promise<void>;
 	open: () => void;
 	isOpen: boolean;
+	/** A helper has answered session.start. */
+	served: boolean;
 	/** Until when a submitted prompt is expected to start a run, which we must not overtake. */
 	submittedUntil: number;
 	lastAnswer: AssistantMessage | undefined;
@@ -83,6 +85,7 @@ class Squire {
 			log: join(this.agentDir, "squire", "log", "helper.log"),
 			notice: (text) => this.notice("error", text),
 			handle: (method, params, signal) => this.serve(method, params, signal),
+			lost: () => this.recover(),
 		});
 		this.helper.connect().catch(() => {}); // boots while pi does; a failure is noticed by the helper's owner
 	}
@@ -168,13 +171,10 @@ class Squire {
 		});
 		const session: Session = {
 			...{ ctx, id, reason, folder, inbox: join(folder, "inbound"), claims: readClaims(folder), token: randomUUID() },
-			...{ opened, open, isOpen: false, submittedUntil: 0, lastAnswer: undefined },
+			...{ opened, open, isOpen: false, served: false, submittedUntil: 0, lastAnswer: undefined },
 			delivery: new Delivery({
 				idle: () => attempt(() => session.isOpen && Date.now() >= session.submittedUntil && ctx.isIdle(), false),
-				send: ({ id, content, details, view }, triggerTurn) => {
-					const message = { customType: MESSAGE_TYPE, content, display: true, details: { ...details, id, view } };
-					this.pi.sendMessage(message, { triggerTurn });
-				},
+				send: (message, triggerTurn) => this.pi.sendMessage(custom(message), { triggerTurn }),
 				holds: (id) => attempt(() => messageIds(ctx).has(id), false),
 				watch: (waiting) => this.watch(session, waiting),
 			}),
@@ -183,6 +183,15 @@ class Squire {
 		this.session = session;
 		for (const text of this.early.splice(0)) this.notice("error", text);
 		await this.connect().catch((error) => this.report(error));
+	}
+
+	/** The helper fell over. What it had handed us and pi has not seen yet is forgotten, for the next helper hands it over again;
+	 *  and when answers or tasks are awaited that next one is started at once, for nothing else might ever call for it. */
+	private recover(): void {
+		const { session } = this;
+		if (!session) return;
+		session.delivery.forget(stale());
+		if (session.claims.parent || Object.keys(session.claims.requests).length > 0) this.connect().catch(() => {});
 	}
 
 	/** Called when every extension has had its session_start. pi's start goes on until its event loop turns. */
@@ -205,17 +214,7 @@ class Squire {
 		const boundary = (event: BoundaryState, ctx: ExtensionContext): BoundaryResult | undefined => {
 			const due = event.outcome === "completed" ? delivery.offer() : [];
 			if (due.length === 0) return undefined;
-			const drafts = due.map(
-				({ id, content, details, view }): SessionBoundaryDraft => ({
-					...{
-						type: "custom_message",
-						customType: MESSAGE_TYPE,
-						content,
-						display: true,
-						details: { ...details, id, view },
-					},
-				}),
-			);
+			const drafts = due.map((message): SessionBoundaryDraft => ({ type: "custom_message", ...custom(message) }));
 			const wanted = due.some((message) => message.trigger) && !ctx.signal?.aborted;
 			return { entries: [...event.entries, ...drafts], continue: event.continue || wanted };
 		};
@@ -297,6 +296,7 @@ class Squire {
 			cwd: ctx.cwd,
 			name: manager.getSessionName() ?? "",
 			reason: session.reason,
+			again: session.served,
 			mode: ctx.mode,
 			hasUI: ctx.hasUI,
 			trusted: ctx.isProjectTrusted(),
@@ -375,7 +375,8 @@ class Squire {
 			this.pi.events.emit(channel, freeze ? deepFreeze(payload) : payload);
 			return { payload: plain(payload) };
 		},
-		"host.entries": ({ messages, prompts }, { ctx }) => {
+		"host.entries": async ({ messages, prompts }, { ctx, delivery }) => {
+			await delivery.decided();
 			const ids = messageIds(ctx);
 			const texts = userTexts(ctx);
 			return {
@@ -493,6 +494,11 @@ function attempt<T>(act: () => T, otherwise: T): T {
 /** Whether the helper was there to fail. */
 function answered(error: unknown): boolean {
 	return error instanceof RpcError || error instanceof NoAnswer;
+}
+
+/** A message of ours as pi takes it. */
+function custom({ id, content, details, view, hidden }: wire.SendParams) {
+	return { customType: MESSAGE_TYPE, content, display: !hidden, details: { ...details, id, view } };
 }
 
 /** What a person should read of an error. */

@@ -35,6 +35,7 @@ function setUp(t: TestContext, body: string) {
 	};
 	write(body);
 	const notices: string[] = [];
+	const lost: boolean[] = [];
 	const log = join(folder, "log", "helper.log");
 	const helper = new Helper({
 		find: () => path,
@@ -42,12 +43,13 @@ function setUp(t: TestContext, body: string) {
 		handle: () => undefined,
 		notice: (text) => notices.push(text),
 		log,
+		lost: () => lost.push(helper.isUp),
 	});
 	t.after(async () => {
 		await helper.close("quit");
 		rmSync(folder, { recursive: true });
 	});
-	return { helper, path, notices, log, write };
+	return { helper, path, notices, lost, log, write };
 }
 
 function failure(promise: Promise<unknown>): Promise<string> {
@@ -82,13 +84,14 @@ test("a helper is started once, told when it ends, and gone afterwards", async (
 });
 
 test("a crash fails the call with the reason, is noticed once with the last words, and the next use starts anew", async (t) => {
-	const { helper, notices, log } = setUp(t, ANSWERS);
+	const { helper, notices, lost, log } = setUp(t, ANSWERS);
 	const channel = await helper.connect();
 	const pid = await pidOf(helper);
 	const reason = "the helper ended with exit code 7, after writing:\nlast words";
 	assert.equal(await failure(channel.call("die", {})), reason);
-	assert.deepEqual(notices, [`squire: ${reason}\nIt is started again when it is next needed.`]);
+	assert.deepEqual(notices, [`squire: ${reason}\nIt is started again when it is needed.`]);
 	assert.equal(helper.isUp, false);
+	assert.deepEqual(lost, [false]);
 	assert.notEqual(await pidOf(helper), pid);
 	assert.equal(readFileSync(log, "utf8"), "last words\n");
 	assert.equal(statSync(log).mode & 0o777, 0o600);
@@ -188,6 +191,7 @@ test("a binary that can't be run is given up with the reason", async (t) => {
 		handle: () => undefined,
 		notice: (text) => notices.push(text),
 		log: "/nonexistent/log",
+		lost: () => assert.fail("it was never up"),
 	});
 	assert.match(
 		await failure(missing.connect()),

@@ -35,6 +35,8 @@ export interface HelperOptions {
 	notice: (text: string) => void;
 	/** The file that gets the helper's standard error. */
 	log: string;
+	/** Called after a helper that was up has ended unbidden. Never throws. */
+	lost: () => void;
 }
 
 /** Helper owns the child process. */
@@ -191,7 +193,7 @@ export class Helper {
 			this.gaveUp = new Error(`squire is off: ${error.message}${remedy}`);
 			this.options.notice(`${this.gaveUp.message}\nThen type: /reload`);
 		} else if (this.up) {
-			this.options.notice(`squire: ${error.message}\nIt is started again when it is next needed.`);
+			this.options.notice(`squire: ${error.message}\nIt is started again when it is needed.`);
 		}
 	}
 }

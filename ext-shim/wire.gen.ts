@@ -151,6 +151,8 @@ export interface SessionStartParams {
 	name: string;
 	/** startup, reload, new, resume, fork */
 	reason: string;
+	/** only the helper is new: it ended while pi went on with this session */
+	again: boolean;
 	/** tui, rpc, json, print */
 	mode: string;
 	hasUI: boolean;
@@ -326,6 +328,8 @@ export interface SendParams {
 	details: Record<string, unknown>;
 	view: View;
 	trigger: boolean;
+	/** the user does not see it */
+	hidden: boolean;
 }
 
 /** PromptParams submits text as the user's prompt. Nothing in it is expanded. */

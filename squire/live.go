@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"pi-cradle/internal/lockfile"
 	"pi-cradle/rpc/wire"
 	"pi-cradle/squire/records"
@@ -132,7 +134,7 @@ func (l *live) restore() {
 		}
 	}
 	l.adoptLaunching()
-	_ = l.apply(session.Restored{Messages: set(found.Messages), Prompts: l.prompted(found.Prompts)})
+	_ = l.apply(session.Restored{Messages: set(found.Messages), Prompts: l.prompted(found.Prompts), Midway: l.start.Again})
 	l.post.open()
 }
 
@@ -221,8 +223,10 @@ func (l *live) perform(a session.Action) error {
 	case session.Notify:
 		l.host.notify(a.Level, a.Text)
 	case session.Show:
-		message := results.Message(a.ID, a.Items, l.svc.cfg.Home)
+		message := results.Message(a, l.svc.cfg.Home)
 		l.spawn(func() { l.show(message) })
+	case session.Wake:
+		l.spawn(func() { l.wake() })
 	case session.RetryLater:
 		l.after(min(time.Duration(a.Attempt)*time.Second, time.Minute), func() { _ = l.apply(session.Retry{}) })
 	case session.LookAgain:
@@ -266,6 +270,13 @@ func (l *live) show(message wire.SendParams) {
 		return
 	}
 	_ = l.apply(session.Shown{ID: message.ID})
+}
+
+// wake is not repeated when it fails: the results are in the conversation, and the next run has them before its eyes.
+func (l *live) wake() {
+	if err := l.host.send(l.ctx, results.Wake("wake/"+uuid.NewString())); err != nil && l.ctx.Err() == nil {
+		l.svc.cfg.Logf("no run could be started on restored results: %v", err)
+	}
 }
 
 // promptLabel opens a delegate's prompt. It names the request, by which the prompt is found again after a crash.

@@ -42,6 +42,9 @@ Your parent sees only your last message, which reaches it without your doing any
 // runSettled takes a finished run in. It answers once a delegate's reply is on its way or has failed, so that a pi that ends
 // right after the run does not take the answer with it.
 func (l *live) runSettled(ctx context.Context, p wire.RunSettledParams) (wire.Empty, error) {
+	if l.healthy() != nil {
+		return wire.Empty{}, nil // said when it broke
+	}
 	text := p.Text
 	if p.TextPath != "" {
 		data, err := os.ReadFile(p.TextPath)

@@ -87,6 +87,7 @@ type SessionStartParams struct {
 	Cwd         string    `json:"cwd"`
 	Name        string    `json:"name"`   // "" when unnamed
 	Reason      string    `json:"reason"` // startup, reload, new, resume, fork
+	Again       bool      `json:"again"`  // only the helper is new: it ended while pi went on with this session
 	Mode        string    `json:"mode"`   // tui, rpc, json, print
 	HasUI       bool      `json:"hasUI"`
 	Trusted     bool      `json:"trusted"` // pi's answer for this session's project
@@ -238,6 +239,7 @@ type SendParams struct {
 	Details json.RawMessage `json:"details" ts:"Record<string, unknown>"`
 	View    View            `json:"view"`
 	Trigger bool            `json:"trigger"`
+	Hidden  bool            `json:"hidden"` // the user does not see it
 }
 
 // PromptParams submits text as the user's prompt. Nothing in it is expanded.

@@ -23,7 +23,8 @@ const (
 const Gap = "\n\n[… cut here; the whole answer is in the envelope file named above …]\n\n"
 
 // Message composes one message from its items. home is shortened to ~ on screen only. At least one item is needed.
-func Message(id string, items []session.Item, home string) wire.SendParams {
+func Message(show session.Show, home string) wire.SendParams {
+	items := show.Items
 	limit := min(BodyLimit, messageLimit/len(items))
 	var content []string
 	var rows []wire.View
@@ -36,7 +37,15 @@ func Message(id string, items []session.Item, home string) wire.SendParams {
 		details = append(details, describe(it))
 	}
 	data, _ := json.Marshal(map[string]any{"results": details})
-	return wire.SendParams{ID: id, Content: strings.Join(content, "\n\n"), Details: data, View: join(rows), Trigger: true}
+	return wire.SendParams{ID: show.ID, Content: strings.Join(content, "\n\n"), Details: data, View: join(rows), Trigger: show.Trigger}
+}
+
+// Wake is the message that starts a run on results which the conversation holds already. The user does not see it.
+func Wake(id string) wire.SendParams {
+	return wire.SendParams{
+		ID: id, Hidden: true, Trigger: true, Details: json.RawMessage(`{}`),
+		Content: "[delegate] The results above arrived just before this session was interrupted. Go on from them.",
+	}
 }
 
 // detail is what programs read of one item.

@@ -81,7 +81,7 @@ func TestMessages(t *testing.T) {
 		"gone.txt":   {lost(&session.Exit{Code: 3, Screen: []string{"boom", "at line 1"}})},
 		"both.txt":   {lost(nil), answered("second\x1b[31m answer\x07")},
 	} {
-		m := Message("id", items, "/home/u")
+		m := Message(session.Show{ID: "id", Items: items, Trigger: true}, "/home/u")
 		if !m.Trigger || m.ID != "id" || !json.Valid(m.Details) {
 			t.Errorf("%s: %+v", name, m)
 		}
@@ -113,7 +113,7 @@ func TestMessageIsBounded(t *testing.T) {
 	for range 12 {
 		items = append(items, answered("start "+strings.Repeat("é", 100_000)+" end"))
 	}
-	m := Message("id", items, "")
+	m := Message(session.Show{ID: "id", Items: items}, "")
 	if len(m.Content) > messageLimit+12*2000 {
 		t.Errorf("%d bytes", len(m.Content))
 	}

@@ -20,11 +20,16 @@ type Item struct {
 	Outcome    *Outcome
 }
 
-// Show asks for a message to be put into the conversation, with a run if pi is idle. The answer is Shown or NotShown.
+// Show asks for a message to be put into the conversation, with a run if pi is idle and Trigger is set. The answer is Shown or
+// NotShown.
 type Show struct {
-	ID    string
-	Items []Item
+	ID      string
+	Items   []Item
+	Trigger bool
 }
+
+// Wake asks for a run on what the conversation holds already.
+type Wake struct{}
 
 // Shown says that the conversation holds the message.
 type Shown struct{ ID string }
@@ -39,6 +44,7 @@ type RetryLater struct{ Attempt int }
 type Retry struct{}
 
 func (Show) action()       {}
+func (Wake) action()       {}
 func (RetryLater) action() {}
 func (Shown) event()       {}
 func (NotShown) event()    {}
@@ -73,7 +79,7 @@ func (s *State) deliver() []Action {
 	}
 	s.flight = f
 	s.dirty = true
-	return []Action{Show{ID: f.id, Items: items}}
+	return []Action{Show{ID: f.id, Items: items, Trigger: !s.Children.Quiet}}
 }
 
 func (s *State) shown(e Shown) {
@@ -115,8 +121,19 @@ func (s *State) unsendFlight() {
 // settled takes shown outcomes off the list: a run that had them in its context has come to a normal end.
 func (s *State) settled(e Settled) {
 	s.retry()
-	if e.Aborted || e.Error != "" {
+	if e.Aborted {
+		if !s.Children.Quiet && s.unprocessed() {
+			s.Children.Quiet = true
+			s.dirty = true
+		}
 		return
+	}
+	if e.Error != "" {
+		return
+	}
+	if s.Children.Quiet {
+		s.Children.Quiet = false
+		s.dirty = true
 	}
 	for _, d := range s.Children.Delegations {
 		for _, o := range []*Outcome{d.Gone, d.Result} {
@@ -126,4 +143,16 @@ func (s *State) settled(e Settled) {
 			}
 		}
 	}
+}
+
+// unprocessed says that there are outcomes which no run has worked through.
+func (s *State) unprocessed() bool {
+	for _, d := range s.Children.Delegations {
+		for _, o := range []*Outcome{d.Gone, d.Result} {
+			if o != nil && o.Delivery != Processed {
+				return true
+			}
+		}
+	}
+	return false
 }

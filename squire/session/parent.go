@@ -320,6 +320,7 @@ func (s *State) replied(e Replied) {
 			d.Result.Body, d.Result.Cut, d.Result.Task, d.Result.Delivery = e.Body, e.Cut, e.Task, Waiting
 		}
 		d.Phase = Ended
+		s.Children.Quiet = false
 		if d.Gone != nil && d.Gone.Delivery == Waiting {
 			d.Gone.Delivery = Processed // the answer says more than "gone" would have
 		}
@@ -359,12 +360,17 @@ func (s *State) observed(e Observed) []Action {
 func (s *State) gone(d *Delegation, at int64) {
 	d.Gone = &Outcome{Status: "gone", At: at, Delivery: Waiting}
 	d.Phase = Ended
+	s.Children.Quiet = false
 	s.dirty = true
 }
 
 // restoreChildren settles what a crash left open. A launch that never got its window was cut short by the end of this
 // process; the service has looked for the window and applied Opened if there is one.
-func (s *State) restoreChildren(inSession map[string]bool) {
+//
+// Outcomes that the conversation holds and no run has worked through get a run again, without being shown again: the one they had
+// ended with pi.
+func (s *State) restoreChildren(e Restored) []Action {
+	unworked := false
 	for _, d := range s.Children.Delegations {
 		if d.Phase == Launching {
 			s.gone(d, d.Started)
@@ -375,8 +381,9 @@ func (s *State) restoreChildren(inSession map[string]bool) {
 			}
 			// InSession is looked up too: pi writes a new session's file late, so what was shown may never have reached the disk.
 			to := Waiting
-			if inSession[o.Message] {
+			if e.Messages[o.Message] {
 				to = InSession
+				unworked = true
 			}
 			if o.Delivery != to {
 				o.Delivery = to
@@ -384,6 +391,10 @@ func (s *State) restoreChildren(inSession map[string]bool) {
 			}
 		}
 	}
+	if unworked && !e.Midway && !s.Children.Quiet {
+		return []Action{Wake{}}
+	}
+	return nil
 }
 
 // Unconfirmed lists the messages of which only the conversation knows whether it holds them.

@@ -25,6 +25,9 @@ type State struct {
 // Children is the durable record of a parent, in the order of launch.
 type Children struct {
 	Delegations []*Delegation `json:"delegations"`
+	// Quiet says that the user stopped a run that had outcomes to work on. Nothing starts a run for those again, also after a
+	// restart, until something fresh arrives or another run comes to its end.
+	Quiet bool `json:"quiet"`
 }
 
 // Event is something that happened. Action is something to do.
@@ -37,6 +40,7 @@ type (
 type Restored struct {
 	Messages map[string]bool // ids of our messages that are in the conversation
 	Prompts  map[string]bool // request ids of tasks whose prompt is in the conversation
+	Midway   bool            // only this process is new: pi has been running on with the session
 }
 
 // SaveFailed says that the last SaveChildren or SaveOwn could not be written.
@@ -95,8 +99,7 @@ func (s *State) Apply(e Event) []Action {
 
 func (s *State) restored(e Restored) []Action {
 	s.ready = true
-	s.restoreChildren(e.Messages)
-	return s.restoreOwn(e.Prompts)
+	return append(s.restoreChildren(e), s.restoreOwn(e.Prompts)...)
 }
 
 // saveFailed leaves the change in memory and unsaved, so the next event of any kind tries again. What was to follow the save
