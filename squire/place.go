@@ -1,0 +1,62 @@
+package squire
+
+import (
+	"context"
+	"errors"
+
+	"pi-cradle/internal/usererr"
+	"pi-cradle/squire/session"
+	"pi-cradle/squire/settings"
+	"pi-cradle/squire/tmux"
+)
+
+// place is where a delegate works, and whether its project is trusted there.
+type place struct {
+	cwd     string // absolute
+	trusted bool
+}
+
+// findPlace decides where a delegate works.
+func (l *live) findPlace(_ context.Context, _ order) (place, error) {
+	return place{cwd: l.start.Cwd, trusted: l.start.Trusted}, nil
+}
+
+// target is the tmux session in which a delegate's window opens.
+type target struct {
+	server  tmux.Server
+	session string // tmux's id of it
+}
+
+// findTarget asks tmux where this pi's own pane is.
+func (l *live) findTarget(ctx context.Context, _ settings.Settings) (target, error) {
+	caller, err := tmux.FromEnv(l.svc.cfg.Getenv)
+	if err != nil {
+		return target{}, err
+	}
+	session, err := caller.Resolve(ctx)
+	return target{caller.Server, session}, err
+}
+
+// openWindow opens a delegate's window with its launcher. An error says that the delegate was not started and never will be. A
+// window without an id may or may not be there; the next look at tmux tells.
+func (l *live) openWindow(ctx context.Context, t target, d *session.Delegation) (tmux.Window, error) {
+	window, err := t.server.NewWindow(ctx, tmux.NewWindow{
+		Session: t.session, Name: d.Name, Argv: []string{l.svc.cfg.Binary, "exec", l.dir.Spec(l.id(), d.ID)},
+	})
+	var uncertain *tmux.UncertainError
+	if !errors.As(err, &uncertain) {
+		return window, err
+	}
+	// The window may be there. Taking the launch file away decides it: a launcher that has not taken it yet never will.
+	if l.revoke(d.ID) {
+		return tmux.Window{}, usererr.New("the delegate was not started: %w", err)
+	}
+	return tmux.Window{Name: d.Name}, nil
+}
+
+func locator(socket string, w tmux.Window) session.Window {
+	return session.Window{
+		Socket: socket, ServerPID: w.ServerPID, ServerStart: w.ServerStart, Session: w.Session, SessionName: w.SessionName,
+		ID: w.ID, Pane: w.Pane, Name: w.Name,
+	}
+}
