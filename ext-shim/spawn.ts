@@ -121,6 +121,7 @@ export class Helper {
 			this.connection = undefined;
 			if (!this.closing) this.countCrash(cause);
 			this.up = undefined;
+			if (!this.closing) this.options.lost();
 		};
 		child.on("error", (error) => fail(this.broken(`"${path}" can't be run: ${error.message}`)));
 		child.on("exit", (code, signal) => {
