@@ -21,6 +21,7 @@ type outbox struct {
 	changed sync.Cond
 	frames  [][]byte
 	size    int   // bytes in frames and in the write under way
+	limit   int   // of size
 	err     error // set once: nothing is taken any more, and unless it is errFinished nothing is written either
 }
 
@@ -30,7 +31,7 @@ var errFinished = errors.New("connection is closing")
 var errBacklog = errors.New("the other side does not read")
 
 func newOutbox(to io.Writer) *outbox {
-	o := &outbox{to: to, failed: make(chan struct{}), drained: make(chan struct{})}
+	o := &outbox{to: to, failed: make(chan struct{}), drained: make(chan struct{}), limit: maxBacklog}
 	o.changed.L = &o.mu
 	go o.write()
 	return o
@@ -39,7 +40,7 @@ func newOutbox(to io.Writer) *outbox {
 func (o *outbox) put(frame []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.err == nil && o.size+len(frame) > maxBacklog {
+	if o.err == nil && o.size+len(frame) > o.limit {
 		o.failLocked(errBacklog)
 	}
 	if o.err != nil {

@@ -22,7 +22,7 @@ import (
 )
 
 // deadline is for what must happen; nothing waits for it unless it fails.
-const deadline = 90 * time.Second
+const deadline = 60 * time.Second
 
 const serverEnv = "RPC_TEST_SERVER"
 
