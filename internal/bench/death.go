@@ -18,12 +18,9 @@ func death(t testenv.T, n int) []row {
 		task := fmt.Sprintf("victim %d", i)
 		parent.Submit("/delegate scout " + task + "\nHOLD for-ever")
 		e.Model.Await(t, task, func(r testenv.Request) bool { return r.Model == "child" && r.Said("user", task) })
-		pi := testenv.Below(e.Tmux.AwaitWindow("scout-").PID, "cli.js")
-		if len(pi) == 0 {
-			t.Fatalf("no pi in the delegate's window")
-		}
+		pi := testenv.Child(t, e.Tmux.AwaitWindow("scout-").PID)
 		at := time.Now()
-		if err := syscall.Kill(pi[0], syscall.SIGKILL); err != nil {
+		if err := syscall.Kill(pi, syscall.SIGKILL); err != nil {
 			t.Fatalf("%v", err)
 		}
 		if d := ms(at, told(e, i+1)); i > 0 {

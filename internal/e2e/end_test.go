@@ -31,11 +31,7 @@ func TestDelegateIsKilled(t *testing.T) {
 	parent.Submit("/delegate scout --label victim the task\nHOLD for-ever")
 	e.Model.Await(t, "the task", child("the task"))
 	window := e.Tmux.AwaitWindow("scout-victim")
-	pi := testenv.Below(window.PID, "cli.js")
-	if len(pi) == 0 {
-		t.Fatalf("no pi below the window's process %d", window.PID)
-	}
-	testenv.Kill(t, pi[0])
+	testenv.Kill(t, testenv.Child(t, window.PID))
 	endedWithout(t, e, parent, "scout-victim", "killed", "the task")
 }
 
@@ -110,11 +106,11 @@ func TestProviderErrorIsAFailedResult(t *testing.T) {
 
 func TestEscapeInTheDelegateHoldsTheTask(t *testing.T) {
 	e, parent := world(t, testenv.Options{})
-	parent.Submit("/delegate scout the task\nHOLD for-ever")
-	e.Model.Await(t, "the task", child("the task"))
+	held(t, e, parent)
 	window := e.Tmux.AwaitWindow("scout-")
 	e.Tmux.Keys(window.Pane, "Escape")
 	e.Model.AwaitAborted(t, "the stopped run", child("the task"))
+	e.Model.Release("work") // the conversation still has the directive
 	awaitScreen(t, e, window.Pane, "auto-exit off")
 
 	e.Tmux.Paste(window.Pane, "this fails\nSTATUS 400")

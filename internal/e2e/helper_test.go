@@ -37,17 +37,17 @@ done`,
 			}
 			e.Setenv("CRADLE_HELPER", path)
 			parent := e.Start(testenv.PiOptions{})
-			parent.AwaitScreen("a notice", func(s string) bool { return strings.Contains(joined(s), "cradle-helper") })
+			parent.AwaitText("squire is off")
 			parent.Submit("are you there?\nSAY here I am")
 			parent.AwaitAnswer("here I am")
 			parent.Submit("and now?\nSAY still here")
 			parent.AwaitAnswer("still here")
-			if n := strings.Count(joined(parent.History()), path); n != 1 {
-				t.Errorf("%s is named %d times on\n%s", path, n, parent.History())
+			if n := strings.Count(joined(parent.History()), "squire is off"); n != 1 {
+				t.Errorf("said %d times on\n%s", n, parent.History())
 			}
 			parent.Submit("go\n" + delegate("look"))
 			r := e.Model.Await(t, "the tool's answer", func(r testenv.Request) bool { return r.Last().Role == "tool" })
-			if !strings.Contains(r.Last().Text, "cradle-helper") {
+			if !strings.Contains(r.Last().Text, "squire is off") {
 				t.Errorf("the tool says %q", r.Last().Text)
 			}
 			parent.Quit()

@@ -53,9 +53,9 @@ func TestRefusals(t *testing.T) {
 		"old tmux": {
 			prepare: func(e *testenv.Env) {
 				e.Scout()
-				e.FakeTool("tmux", `if [ "$1" = -V ]; then echo 'tmux 3.1c'; exit; fi; PATH=${PATH#`+e.BinDir+`:}; exec tmux "$@"`)
+				e.FakeTool("tmux", `PATH=${PATH#`+e.BinDir+`:}; tmux "$@" | sed "s/$(tmux -V | cut -d' ' -f2)/3.1c/"`)
 			},
-			command: "/delegate scout look", says: []string{"3.1", "3.2"},
+			command: "/delegate scout look", says: []string{`"3.1c"`, "3.2"},
 		},
 	}
 	for name, c := range cases {

@@ -11,7 +11,6 @@ func TestByCommand(t *testing.T) {
 	e, parent := world(t, testenv.Options{})
 	focus := e.Tmux.Focus()
 	parent.Submit("/delegate scout --label first Which files define the entry point?\nHOLD work\nSAY helper/main.go")
-	window := e.Tmux.AwaitWindow("scout-first")
 	work := e.Model.Await(t, "the task", child("Which files define the entry point?"))
 	if !work.Said("user", "[delegate]") || !work.Said("system", "Answer briefly.") || !strings.Contains(work.System(), parent.Session) {
 		t.Errorf("the delegate's first request: %+v", work)
@@ -24,8 +23,8 @@ func TestByCommand(t *testing.T) {
 			t.Errorf("starting a delegate added to the conversation: %s", entry.Text())
 		}
 	}
-	if window.Dir != e.Work {
-		t.Errorf("the window is in %s, not %s", window.Dir, e.Work)
+	if dir := e.Tmux.AwaitWindow("scout-first").Dir; dir != e.Work {
+		t.Errorf("the window is in %s, not %s", dir, e.Work)
 	}
 	if now := e.Tmux.Focus(); now != focus {
 		t.Errorf("the focus went from %s to %s", focus, now)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -86,6 +87,20 @@ func Below(pid int, text string) []int {
 		}
 	}
 	return found
+}
+
+// Child returns the one child of pid, such as the pi that a launcher has started, when it is there.
+func Child(t T, pid int) int {
+	t.Helper()
+	var found []process
+	Await(t, fmt.Sprintf("the child of process %d", pid), func() bool {
+		found = slices.DeleteFunc(processes(), func(p process) bool { return p.parent != pid })
+		return len(found) > 0
+	})
+	if len(found) > 1 {
+		t.Fatalf("process %d has several children: %v", pid, found)
+	}
+	return found[0].pid
 }
 
 // Kill sends SIGKILL to a process and waits until it is gone.
