@@ -1,6 +1,6 @@
 // JSON-RPC 2.0 between the extension and the helper: bytes in, bytes out, one object per line, both directions. It knows nothing
 // of processes or of pi. A line ends at byte 0x0A and nowhere else: U+2028 and its kin are legal inside JSON strings.
-import { CANCEL, CODE_CANCELLED, CODE_TOO_LARGE, MAX_FRAME } from "./wire.gen.ts";
+import { CANCEL, CODE_CANCELLED, CODE_TOO_LARGE, MAX_FRAME, type RefusedData } from "./wire.gen.ts";
 
 const NEWLINE = 0x0a;
 const METHOD_NOT_FOUND = -32601;
@@ -33,6 +33,17 @@ export class RpcError extends Error {
 
 /** NoAnswer is a call that the other side did not answer in time. */
 export class NoAnswer extends Error {}
+
+/** Whether the other side was there to fail, rather than gone. */
+export function answered(error: unknown): boolean {
+	return error instanceof RpcError || error instanceof NoAnswer;
+}
+
+/** What a person should read of an error: its message, and under it what can be done. */
+export function describe(error: unknown): string {
+	const hints = error instanceof RpcError ? (error.data as RefusedData | undefined)?.hints : undefined;
+	return [error instanceof Error ? error.message : String(error), ...(hints ?? [])].join("\n");
+}
 
 /** Handler answers a call of the other side, or takes a notification; undefined means that there is no such method. */
 export type Handler = (method: string, params: unknown, signal: AbortSignal) => Promise<unknown> | undefined;
@@ -206,7 +217,7 @@ export class Channel {
 		if (this.closed) return;
 		let frame: string;
 		try {
-			frame = JSON.stringify({ id, ...outcome, jsonrpc: "2.0" });
+			frame = JSON.stringify({ id, ...outcome, jsonrpc: "2.0" }, errorsAsText);
 			if (tooLarge(frame)) throw tooLargeError("the answer");
 		} catch (error) {
 			frame = JSON.stringify({ id, error: asError(error), jsonrpc: "2.0" });
@@ -227,6 +238,11 @@ function parse(line: string): Frame | undefined {
 // A UTF-16 unit is at most three bytes, so most frames need not be measured.
 function tooLarge(frame: string): boolean {
 	return frame.length * 3 > MAX_FRAME && Buffer.byteLength(frame) > MAX_FRAME;
+}
+
+/** What other extensions leave in a payload may be an Error, which would come out as nothing. */
+function errorsAsText(_key: string, value: unknown): unknown {
+	return value instanceof Error ? value.message : value;
 }
 
 function tooLargeError(what: string): RpcError {

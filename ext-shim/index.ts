@@ -1,10 +1,10 @@
 // The pi side of squire: registers commands, tools, hooks and renderers, and carries what happens to the helper, which decides
-// everything, and back. Only this file knows pi's API. What comes late, when pi has moved on to another session, must find none here:
-// pi's own objects throw then, and a throw in a timer or an unhandled rejection ends pi.
+// everything, and back. This file and session.ts are all that knows pi's API. What comes late, when pi has moved on to another
+// session, must find none here: pi's own objects throw then, and a throw in a timer or an unhandled rejection ends pi.
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { type AssistantMessage, getSupportedThinkingLevels, type JsonValue } from "@earendil-works/pi-ai";
+import { getSupportedThinkingLevels, type JsonValue } from "@earendil-works/pi-ai";
 import {
 	type BoundaryResult,
 	type BoundaryState,
@@ -12,20 +12,19 @@ import {
 	type ExtensionContext,
 	getAgentDir,
 	VERSION as PI_VERSION,
-	type SessionBoundaryDraft,
 	type SessionStartEvent,
 	type ToolDefinition,
 } from "@earendil-works/pi-coding-agent";
-import { type CallOptions, type Channel, NoAnswer, RpcError } from "./channel.ts";
-import { Delivery } from "./delivery.ts";
+import { answered, type CallOptions, type Channel, describe, RpcError } from "./channel.ts";
+import type { Conversation } from "./delivery.ts";
 import { completionHolds, registerHost, unregisterHost } from "./holds.ts";
-import { claimed, ownerFolder, readClaims, stage, writePrivate } from "./mail.ts";
-import { component, paintCall, paintRow, paintText, paintView, safeText } from "./paint.ts";
-import { findHelper, installCommand } from "./platform.ts";
+import { claimed, stage, writePrivate } from "./mail.ts";
+import { callRow, messageRow, resultRow, safeText } from "./paint.ts";
+import { findHelper, installCommand, piCommand } from "./platform.ts";
+import { customMessage, MESSAGE_TYPE, messageIds, modelRef, Session, textOf, userTexts } from "./session.ts";
 import { Helper } from "./spawn.ts";
 import * as wire from "./wire.gen.ts";
 
-const MESSAGE_TYPE = "squire";
 const COPY = Symbol.for("pi-cradle.shim");
 const MAX_TEXT = 4 << 20;
 const EXPAND = ["app.tools.expand", "to expand"] as const;
@@ -44,29 +43,6 @@ type Host = {
 	) => Answer<wire.HostMethods[M]["result"]>;
 };
 type Answer<T> = T | Promise<T>;
-
-/** What lives from session_start to session_shutdown. */
-interface Session {
-	ctx: ExtensionContext;
-	id: string;
-	reason: SessionStartEvent["reason"];
-	folder: string;
-	inbox: string;
-	claims: wire.Claims;
-	token: string;
-	delivery: Delivery;
-	/** Resolves when pi has started up, so that a run may be started, or when the session ends before that. */
-	opened: Promise<void>;
-	open: () => void;
-	isOpen: boolean;
-	/** A helper has answered session.start. */
-	served: boolean;
-	/** Until when a submitted prompt is expected to start a run, which we must not overtake. */
-	submittedUntil: number;
-	lastAnswer: AssistantMessage | undefined;
-	/** Stops watching the boundaries of runs. */
-	boundaries: (() => void)[];
-}
 
 class Squire {
 	private readonly pi: ExtensionAPI;
@@ -124,11 +100,9 @@ class Squire {
 				},
 			});
 		}
-		pi.registerMessageRenderer<{ view?: wire.View }>(MESSAGE_TYPE, (message, options, theme) => {
-			const view = message.details?.view;
-			if (!view) return undefined;
-			const hint = options.keyHint?.(...EXPAND) ?? "";
-			return component((width) => paintRow(view, options.expanded, hint, options.outputPad ?? 1, theme, width));
+		pi.registerMessageRenderer<{ view?: wire.View }>(MESSAGE_TYPE, ({ details }, options, theme) => {
+			const hint = options.keyHint?.(...EXPAND) ?? ""; // pi 1.3 has none
+			return details?.view && messageRow(details.view, options.expanded, hint, options.outputPad ?? 1, theme);
 		});
 		this.hook();
 	}
@@ -163,30 +137,25 @@ class Squire {
 	}
 
 	private async begin({ reason }: SessionStartEvent, ctx: ExtensionContext): Promise<void> {
-		const id = ctx.sessionManager.getSessionId();
-		const folder = ownerFolder(this.agentDir, id);
-		let open = () => {};
-		const opened = new Promise<void>((resolve) => {
-			open = resolve;
-		});
-		const session: Session = {
-			...{ ctx, id, reason, folder, inbox: join(folder, "inbound"), claims: readClaims(folder), token: randomUUID() },
-			...{ opened, open, isOpen: false, served: false, submittedUntil: 0, lastAnswer: undefined },
-			delivery: new Delivery({
-				idle: () => attempt(() => session.isOpen && Date.now() >= session.submittedUntil && ctx.isIdle(), false),
-				send: (message, triggerTurn) => this.pi.sendMessage(custom(message), { triggerTurn }),
-				holds: (id) => attempt(() => messageIds(ctx).has(id), false),
-				watch: (waiting) => this.watch(session, waiting),
-			}),
-			boundaries: [],
-		};
-		this.session = session;
+		this.session = new Session(ctx, reason, this.agentDir, (session) => this.conversation(session));
 		for (const text of this.early.splice(0)) this.notice("error", text);
 		await this.connect().catch((error) => this.report(error));
 	}
 
-	/** The helper fell over. What it had handed us and pi has not seen yet is forgotten, for the next helper hands it over again;
-	 *  and when answers or tasks are awaited that next one is started at once, for nothing else might ever call for it. */
+	private conversation(session: Session): Conversation {
+		const { ctx } = session;
+		return {
+			idle: () => attempt(() => session.isOpen && Date.now() >= session.submittedUntil && ctx.isIdle(), false),
+			send: (message, triggerTurn) => this.pi.sendMessage(customMessage(message), { triggerTurn }),
+			holds: (id) => attempt(() => messageIds(ctx).has(id), false),
+			watch: (waiting) => this.watch(session, waiting),
+		};
+	}
+
+	/**
+	 * The helper fell over. What it had handed us and pi has not seen yet is forgotten, for the next helper hands it over again;
+	 * and when answers or tasks are awaited that next one is started at once, for nothing else might ever call for it.
+	 */
 	private recover(): void {
 		const { session } = this;
 		if (!session) return;
@@ -214,7 +183,7 @@ class Squire {
 		const boundary = (event: BoundaryState, ctx: ExtensionContext): BoundaryResult | undefined => {
 			const due = event.outcome === "completed" ? delivery.offer() : [];
 			if (due.length === 0) return undefined;
-			const drafts = due.map((message): SessionBoundaryDraft => ({ type: "custom_message", ...custom(message) }));
+			const drafts = due.map((message) => ({ type: "custom_message" as const, ...customMessage(message) }));
 			const wanted = due.some((message) => message.trigger) && !ctx.signal?.aborted;
 			return { entries: [...event.entries, ...drafts], continue: event.continue || wanted };
 		};
@@ -248,7 +217,7 @@ class Squire {
 		session.lastAnswer = undefined;
 		session.submittedUntil = 0;
 		session.delivery.settled(aborted);
-		let text = answer?.content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("\n") ?? "";
+		let text = textOf(answer?.content ?? "", "\n");
 		let textPath = "";
 		try {
 			if (Buffer.byteLength(text) > MAX_TEXT) {
@@ -311,7 +280,7 @@ class Squire {
 		return channel.call("session.start", params, { timeout: 5000 }).then((answer) => {
 			const { claims, inbox, tools, active } = answer as wire.SessionStartResult;
 			if (this.session !== session) throw stale();
-			Object.assign(session, { claims, inbox });
+			Object.assign(session, { claims, inbox, served: true });
 			registerHost(session.id, session.token);
 			this.inactive = new Set(wire.TOOLS.map((tool) => tool.name).filter((name) => !active.includes(name)));
 			this.updateTools(tools);
@@ -373,7 +342,7 @@ class Squire {
 		},
 		"host.emit": ({ channel, payload, freeze }) => {
 			this.pi.events.emit(channel, freeze ? deepFreeze(payload) : payload);
-			return { payload: plain(payload) };
+			return { payload };
 		},
 		"host.entries": async ({ messages, prompts }, { ctx, delivery }) => {
 			await delivery.decided();
@@ -429,23 +398,11 @@ class Squire {
 					isError: result.isError,
 				};
 			},
-			renderCall: (args, theme, { state }) => {
-				const { agent, label: window, id, task } = (args ?? {}) as Record<string, unknown>;
-				const title = agent === undefined ? [label, id] : [agent, window];
-				const text = title.filter((part) => typeof part === "string").join(" ");
-				return component((width) =>
-					state.view ? [] : paintCall(text, typeof task === "string" ? task : "", theme, width),
-				);
-			},
-			renderResult: ({ content, details }, { expanded }, theme, { state, isError, keyHint }) => {
-				const view = (details as { view?: wire.View } | undefined)?.view;
-				if (view && !isError) {
-					state.view = true;
-					const hint = keyHint?.(...EXPAND) ?? "";
-					return component((width) => paintView(view, expanded, hint, theme, width));
-				}
-				const text = content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
-				return component((width) => paintText(text, isError ? "error" : "toolOutput", theme, width));
+			renderCall: (args, theme, { state }) => callRow(label, args, theme, state),
+			renderResult: (result, { expanded }, theme, { state, isError, keyHint }) => {
+				const view = (result.details as { view?: wire.View } | undefined)?.view;
+				const text = textOf(result.content, "\n");
+				return resultRow(isError ? undefined : view, text, expanded, keyHint?.(...EXPAND) ?? "", theme, state);
 			},
 		};
 	}
@@ -465,7 +422,7 @@ class Squire {
 		return answer?.items.length ? answer.items : null;
 	}
 
-	/** Notices a failure that nobody asked about. That the helper is gone has been noticed already, and a session that is gone is no one's. */
+	/** Notices a failure that nobody asked about, unless it was noticed already or its session is gone. */
 	private report(error: unknown): void {
 		const gone = error instanceof RpcError && error.code === wire.CODE_STALE;
 		if (answered(error) && !gone) this.notice("error", describe(error));
@@ -491,63 +448,12 @@ function attempt<T>(act: () => T, otherwise: T): T {
 	}
 }
 
-/** Whether the helper was there to fail. */
-function answered(error: unknown): boolean {
-	return error instanceof RpcError || error instanceof NoAnswer;
-}
-
-/** A message of ours as pi takes it. */
-function custom({ id, content, details, view, hidden }: wire.SendParams) {
-	return { customType: MESSAGE_TYPE, content, display: !hidden, details: { ...details, id, view } };
-}
-
-/** What a person should read of an error. */
-function describe(error: unknown): string {
-	const hints = error instanceof RpcError ? (error.data as wire.RefusedData | undefined)?.hints : undefined;
-	return [error instanceof Error ? error.message : String(error), ...(hints ?? [])].join("\n");
-}
-
-function modelRef({ model }: ExtensionContext): wire.ModelRef | undefined {
-	return model && { provider: model.provider, id: model.id };
-}
-
-/** How to start this same pi: a script under Node, or a program of its own. */
-function piCommand(): string[] {
-	const script = process.argv[1] ?? "";
-	const compiled =
-		script.includes("$bunfs") || script.includes("~BUN") || process.getBuiltinModule("node:sea")?.isSea();
-	return compiled ? [process.execPath] : [process.execPath, ...process.execArgv, script];
-}
-
-function messageIds(ctx: ExtensionContext): Set<unknown> {
-	const ids = ctx.sessionManager.getEntries().map((entry) => {
-		if (entry.type !== "custom_message" || entry.customType !== MESSAGE_TYPE) return undefined;
-		return (entry.details as { id?: unknown } | undefined)?.id;
-	});
-	return new Set(ids);
-}
-
-function userTexts(ctx: ExtensionContext): string[] {
-	return ctx.sessionManager.getEntries().flatMap((entry) => {
-		if (entry.type !== "message" || entry.message.role !== "user") return [];
-		const { content } = entry.message;
-		return typeof content === "string"
-			? [content]
-			: [content.map((part) => (part.type === "text" ? part.text : "")).join("")];
-	});
-}
-
 function deepFreeze<T>(value: T): T {
 	if (typeof value === "object" && value !== null) {
 		for (const part of Object.values(value)) deepFreeze(part);
 		Object.freeze(value);
 	}
 	return value;
-}
-
-/** What other extensions left in a payload, as JSON: an Error would come out as nothing. */
-function plain(payload: unknown): unknown {
-	return JSON.parse(JSON.stringify(payload, (_, value) => (value instanceof Error ? value.message : value)));
 }
 
 const copies = globalThis as { [COPY]?: { url: string; squire: Squire } };

@@ -2,7 +2,7 @@
 // claimed envelope written down, for the provider's event waits for no answer.
 import { randomUUID } from "node:crypto";
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Claims, Inbound } from "./wire.gen.ts";
 
 interface Envelope {
@@ -42,7 +42,6 @@ let lastStamp = 0;
 
 /** Writes an envelope to the folder as one private file, whole or not at all, and gives the file's name. Names sort by arrival. */
 export function stage(folder: string, inbound: Inbound): string {
-	mkdirSync(folder, { recursive: true, mode: 0o700 });
 	lastStamp = Math.max(Date.now(), lastStamp + 1);
 	const name = `${String(lastStamp).padStart(15, "0")}-${randomUUID()}.json`;
 	writePrivate(join(folder, `.${name}.tmp`), JSON.stringify(inbound));
@@ -51,8 +50,9 @@ export function stage(folder: string, inbound: Inbound): string {
 	return name;
 }
 
-/** Writes a new file that only its owner can read, and waits until it is on disk. */
+/** Writes a new file, in a folder that is made if need be, that only its owner can read, and waits until it is on disk. */
 export function writePrivate(path: string, text: string): void {
+	mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
 	writeFileSync(path, text, { mode: 0o600, flag: "wx" });
 	sync(path);
 }

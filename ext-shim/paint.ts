@@ -13,7 +13,7 @@ const BACKGROUNDS: Record<string, Background> = {
 	error: "toolErrorBg",
 };
 // Controls, halves of characters, and the marks that turn the direction of text around.
-const UNSAFE = /[\p{Cc}\p{Cs}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+const UNSAFE = /[\p{Cc}\p{Cs}\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
 
 /** A component that paints lines for a width, and keeps them until the theme or the width changes. */
 export function component(paint: (width: number) => string[]): Component {
@@ -29,11 +29,40 @@ export function component(paint: (width: number) => string[]): Component {
 	};
 }
 
+/** A tool's call, painted until its result has a view; `state` is what pi keeps for both. */
+export function callRow(label: string, args: unknown, theme: Theme, state: { view?: boolean }): Component {
+	const { agent, label: window, id, task } = (args ?? {}) as Record<string, unknown>; // they may still be arriving
+	const title = (agent === undefined ? [label, id] : [agent, window])
+		.filter((part) => typeof part === "string")
+		.join(" ");
+	const text = typeof task === "string" ? task : "";
+	return component((width) => (state.view ? [] : paintCall(title, text, theme, width)));
+}
+
+/** A tool's result: its view in place of the call, or without one the text below it. */
+export function resultRow(
+	view: View | undefined,
+	text: string,
+	expanded: boolean,
+	hint: string,
+	theme: Theme,
+	state: { view?: boolean },
+): Component {
+	state.view = view !== undefined;
+	if (view) return component((width) => paintView(view, expanded, hint, theme, width));
+	return component((width) => paintText(text, "error", theme, width));
+}
+
+/** A message of ours. */
+export function messageRow(view: View, expanded: boolean, hint: string, pad: number, theme: Theme): Component {
+	return component((width) => paintRow(view, expanded, hint, pad, theme, width));
+}
+
 /** The lines of a view. One with nothing to expand has no expanded blocks; otherwise the hint says how to expand it. */
 export function paintView(view: View, expanded: boolean, hint: string, theme: Theme, width: number): string[] {
-	const more = view.expanded.length > 0;
+	const more = (view.expanded ?? []).length > 0;
 	const blocks = expanded && more ? view.expanded : view.collapsed;
-	const lines = blocks.flatMap((block) => paintBlock(block, theme, width));
+	const lines = (blocks ?? []).flatMap((block) => paintBlock(block, theme, width));
 	if (more && !expanded && hint) lines.push(hint);
 	return lines.map((line) => fit(line, width));
 }

@@ -43,6 +43,13 @@ export function installCommand(from: string): string {
 	return existsSync(join(checkout, "go.mod")) ? `make -C '${checkout}' build` : "pi install npm:pi-cradle";
 }
 
+/** How to start this same pi: a script under Node, or a program of its own. */
+export function piCommand(): string[] {
+	const script = process.argv[1] ?? "";
+	const compiled = /\$bunfs|~BUN/.test(script) || process.getBuiltinModule("node:sea")?.isSea();
+	return compiled ? [process.execPath] : [process.execPath, ...process.execArgv, script];
+}
+
 function flawOf(path: string): string | undefined {
 	try {
 		const file = statSync(path);
