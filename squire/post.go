@@ -10,6 +10,7 @@ import (
 	"pi-cradle/squire/results"
 	"pi-cradle/squire/session"
 	"pi-cradle/squire/settings"
+	"pi-cradle/squire/transcript"
 	"pi-cradle/squire/views"
 )
 
@@ -127,6 +128,7 @@ func (l *live) receive(r mail.Received) error {
 	reply := session.Replied{Envelope: e.ID, From: e.From, InReplyTo: e.InReplyTo, Status: e.Status, Path: r.Path, At: l.now()}
 	reply.Body, reply.Cut = views.Clip(e.Body, results.BodyLimit, results.Gap)
 	for _, d := range l.state.Answered(e.From, e.InReplyTo) {
+		reply.Model, _ = transcript.LastModel(d.SessionFile) // a result is no worse for not telling
 		for _, c := range r.Requests {
 			if c.Envelope.ID == d.Request {
 				reply.TaskPath = c.Path

@@ -54,6 +54,7 @@ type detail struct {
 	Agent      string `json:"agent"`
 	Name       string `json:"name"`
 	Model      string `json:"model"`
+	Finished   string `json:"finishedModel,omitempty"`
 	Request    string `json:"request"`
 	Status     string `json:"status"`
 	Envelope   string `json:"envelope,omitempty"`
@@ -63,14 +64,18 @@ type detail struct {
 
 func describe(it session.Item) detail {
 	d := it.Delegation
-	return detail{d.ID, d.Agent, d.Name, d.Model, d.Request, it.Outcome.Status, it.Outcome.Path, d.SessionFile, d.Cwd}
+	return detail{d.ID, d.Agent, d.Name, d.Model, it.Outcome.Model, d.Request, it.Outcome.Status, it.Outcome.Path, d.SessionFile, d.Cwd}
 }
 
-func model(d *session.Delegation) string {
-	if d.Model == "" {
-		return "pi's default model"
+// modelText names the model that a delegation was launched on, and the one it finished on where that is another.
+func modelText(launched, finished string) string {
+	if launched == "" {
+		launched = "pi's default model"
 	}
-	return d.Model
+	if finished == "" || finished == launched {
+		return launched
+	}
+	return launched + " → " + finished
 }
 
 // text is what the model reads. Its first line and the labels of the others are matched by other programs.
@@ -78,10 +83,10 @@ func text(it session.Item, body string) string {
 	d, o := it.Delegation, it.Outcome
 	var b strings.Builder
 	if o.Status == "gone" {
-		fmt.Fprintf(&b, "[delegate] %s (%s), delegation %s, closed without a result.\n", d.Agent, model(d), d.ID)
+		fmt.Fprintf(&b, "[delegate] %s (%s), delegation %s, closed without a result.\n", d.Agent, modelText(d.Model, o.Model), d.ID)
 		fmt.Fprintf(&b, "Cause: %s\n", Cause(d))
 	} else {
-		fmt.Fprintf(&b, "[delegate] Result from %s (%s), delegation %s, request %s.\n", d.Agent, model(d), d.ID, d.Request)
+		fmt.Fprintf(&b, "[delegate] Result from %s (%s), delegation %s, request %s.\n", d.Agent, modelText(d.Model, o.Model), d.ID, d.Request)
 		fmt.Fprintf(&b, "Status: %s\n", o.Status)
 		if o.Task != "" {
 			fmt.Fprintf(&b, "Task, quoted from %s:\n%s\n", o.TaskPath, quote(o.Task))
@@ -142,7 +147,7 @@ func row(it session.Item, body, home string) wire.View {
 	head := wire.Block{Line: []wire.Span{
 		{Text: mark + " ", Style: style},
 		{Text: views.Line(d.Name), Style: "toolTitle", Bold: true},
-		{Text: " (" + views.Line(model(d)) + ")", Style: "muted"},
+		{Text: " (" + views.Line(modelText(d.Model, o.Model)) + ")", Style: "muted"},
 		{Text: " — " + views.Line(word), Style: style},
 	}}
 	v := wire.View{Tone: tone, Collapsed: []wire.Block{head}, Expanded: []wire.Block{head}}

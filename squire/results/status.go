@@ -9,6 +9,7 @@ import (
 
 	"pi-cradle/rpc/wire"
 	"pi-cradle/squire/session"
+	"pi-cradle/squire/transcript"
 	"pi-cradle/squire/views"
 )
 
@@ -18,14 +19,20 @@ type State struct {
 	Word       string // starting, running, done, closed, closed without a result, unknown
 	Note       string
 	Active     time.Time // when its session file was last written; zero when there is none yet
+	Model      string    // provider/id that answered last in it; "" when it can't be told
 }
 
 // StateOf judges by the records first and by the window second: a close outranks a result, a result a missing window, and a tmux
-// that could not be asked is no evidence of anything. It looks at the session file's time of change.
+// that could not be asked is no evidence of anything. It looks at the end of the session file.
 func StateOf(d *session.Delegation, seen session.Presence, now time.Time) State {
 	s := State{Delegation: d}
 	if info, err := os.Stat(d.SessionFile); err == nil {
 		s.Active = info.ModTime()
+		// A hint like the time; a file that can't be read tells nothing.
+		s.Model, _ = transcript.LastModel(d.SessionFile)
+	}
+	if d.Result != nil && d.Result.Model != "" {
+		s.Model = d.Result.Model
 	}
 	switch {
 	case d.Closed != nil:
@@ -97,7 +104,7 @@ func Status(states []State, home string) wire.ToolCallResult {
 		entries = append(entries, e)
 		view.Collapsed = append(view.Collapsed, wire.Block{Line: []wire.Span{
 			{Text: views.Line(d.Name), Style: "toolTitle", Bold: true},
-			{Text: " (" + views.Line(model(d)) + ")", Style: "muted"},
+			{Text: " (" + views.Line(modelText(d.Model, s.Model)) + ")", Style: "muted"},
 			{Text: " — " + s.Word, Style: "toolOutput"},
 		}})
 	}
@@ -140,7 +147,7 @@ func statusBlock(s State) string {
 		session = d.SessionFile
 	}
 	lines := []string{
-		fmt.Sprintf("%s %s (%s, thinking %s)", d.ID, d.Agent, model(d), thinking),
+		fmt.Sprintf("%s %s (%s, thinking %s)", d.ID, d.Agent, modelText(d.Model, s.Model), thinking),
 		"  name: " + d.Name,
 		"  state: " + s.Word + " — " + s.Note,
 		"  window: " + windowText(d),
@@ -164,11 +171,11 @@ func windowText(d *session.Delegation) string {
 // Started is the answer of a delegate call that opened its window.
 func Started(d *session.Delegation, task string, notes []string) wire.ToolCallResult {
 	text := fmt.Sprintf("Started %s (%s) as %s, delegation %s. Its answer arrives by itself as one [delegate] message; go on with other work or end your turn.",
-		d.Agent, model(d), d.Name, d.ID)
+		d.Agent, modelText(d.Model, ""), d.Name, d.ID)
 	view := wire.View{Tone: "success", Collapsed: []wire.Block{{Line: []wire.Span{
 		{Text: "● ", Style: "success"},
 		{Text: views.Line(d.Name), Style: "toolTitle", Bold: true},
-		{Text: " (" + views.Line(model(d)) + ")", Style: "muted"},
+		{Text: " (" + views.Line(modelText(d.Model, "")) + ")", Style: "muted"},
 		{Text: " — started", Style: "success"},
 	}}}}
 	view.Collapsed = append(view.Collapsed, TaskLine(task))

@@ -85,6 +85,7 @@ type Outcome struct {
 	Cut      bool     `json:"cut,omitempty"`  // Body is not the whole answer
 	Task     string   `json:"task,omitempty"` // quote, bounded; dropped once processed
 	TaskPath string   `json:"taskPath,omitempty"`
+	Model    string   `json:"model,omitempty"` // provider/id that gave the answer, when it could be read
 	At       int64    `json:"at"`
 	Delivery Delivery `json:"delivery"`
 	Message  string   `json:"message,omitempty"` // id of the message it was sent in
@@ -113,6 +114,7 @@ type Replied struct {
 	Body           string
 	Cut            bool
 	Task, TaskPath string
+	Model          string // see Outcome
 	At             int64
 }
 
@@ -315,7 +317,7 @@ func (s *State) replied(e Replied) {
 		}
 	}
 	for i, d := range pending {
-		d.Result = &Outcome{Status: e.Status, Envelope: e.Envelope, Path: e.Path, TaskPath: e.TaskPath, At: e.At, Delivery: Processed}
+		d.Result = &Outcome{Status: e.Status, Envelope: e.Envelope, Path: e.Path, TaskPath: e.TaskPath, Model: e.Model, At: e.At, Delivery: Processed}
 		if i == len(pending)-1 {
 			d.Result.Body, d.Result.Cut, d.Result.Task, d.Result.Delivery = e.Body, e.Cut, e.Task, Waiting
 		}
