@@ -383,9 +383,10 @@ class Squire {
 		},
 	};
 
-	private tool({ name, label, description, snippet, parameters }: wire.Tool): ToolDefinition {
+	private tool({ name, label, description, snippet, parameters, output }: wire.Tool): ToolDefinition {
 		return {
 			...{ name, label, description, promptSnippet: snippet, parameters },
+			...(output && { outputSchema: output }),
 			execute: async (callId, params, signal) => {
 				const call = { tool: name, callId, params };
 				const result = await this.ask("tool.call", call, { signal }).catch((error) => {

@@ -79,13 +79,14 @@ export interface Command {
 	description: string;
 }
 
-/** Tool is a tool that the host registers as it loads. Parameters is a JSON Schema. */
+/** Tool is a tool that the host registers as it loads. Parameters is a JSON Schema, and so is Output, of ToolCallResult.Structured. */
 export interface Tool {
 	name: string;
 	label: string;
 	description: string;
 	snippet: string;
 	parameters: Record<string, unknown>;
+	output?: Record<string, unknown>;
 }
 
 /**
@@ -501,6 +502,82 @@ export const TOOLS: readonly Tool[] = [
 			"Report the state of the delegations of this session, or of one. Not needed to get results: they arrive by themselves.",
 		label: "Delegation status",
 		name: "delegation_status",
+		output: {
+			properties: {
+				delegations: {
+					items: {
+						properties: {
+							agent: {
+								type: "string",
+							},
+							autoExit: {
+								type: "boolean",
+							},
+							cwd: {
+								type: "string",
+							},
+							delegation: {
+								type: "string",
+							},
+							envelope: {
+								type: "string",
+							},
+							finishedModel: {
+								type: "string",
+							},
+							model: {
+								type: "string",
+							},
+							name: {
+								type: "string",
+							},
+							note: {
+								type: "string",
+							},
+							request: {
+								type: "string",
+							},
+							session: {
+								type: "string",
+							},
+							state: {
+								type: "string",
+							},
+							status: {
+								type: "string",
+							},
+							thinking: {
+								type: "string",
+							},
+							windowId: {
+								type: "string",
+							},
+							windowSession: {
+								type: "string",
+							},
+						},
+						required: [
+							"delegation",
+							"agent",
+							"name",
+							"model",
+							"request",
+							"status",
+							"session",
+							"cwd",
+							"state",
+							"note",
+							"thinking",
+							"autoExit",
+						],
+						type: "object",
+					},
+					type: "array",
+				},
+			},
+			required: ["delegations"],
+			type: "object",
+		},
 		parameters: {
 			additionalProperties: false,
 			properties: {
@@ -518,6 +595,76 @@ export const TOOLS: readonly Tool[] = [
 		description: "End a delegation: close its window, whether or not it has answered.",
 		label: "Close delegation",
 		name: "delegation_close",
+		output: {
+			properties: {
+				alreadyClosed: {
+					type: "boolean",
+				},
+				closed: {
+					type: "boolean",
+				},
+				complete: {
+					type: "boolean",
+				},
+				error: {
+					type: "string",
+				},
+				id: {
+					type: "string",
+				},
+				killed: {
+					type: "boolean",
+				},
+				members: {
+					items: {
+						properties: {
+							closed: {
+								type: "boolean",
+							},
+							error: {
+								type: "string",
+							},
+							id: {
+								type: "string",
+							},
+							killed: {
+								type: "boolean",
+							},
+							outcome: {
+								type: "string",
+							},
+							sessionId: {
+								type: "string",
+							},
+							windowId: {
+								type: "string",
+							},
+							windowName: {
+								type: "string",
+							},
+						},
+						required: ["id", "sessionId", "outcome", "closed", "killed"],
+						type: "object",
+					},
+					type: "array",
+				},
+				windowId: {
+					type: "string",
+				},
+				windowName: {
+					type: "string",
+				},
+			},
+			required: [
+				"id",
+				"closed",
+				"complete",
+				"alreadyClosed",
+				"killed",
+				"members",
+			],
+			type: "object",
+		},
 		parameters: {
 			additionalProperties: false,
 			properties: {

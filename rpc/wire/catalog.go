@@ -1,18 +1,21 @@
 package wire
 
+import "strings"
+
 // Command is a slash command that the host registers as it loads, before the helper has answered.
 type Command struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 }
 
-// Tool is a tool that the host registers as it loads. Parameters is a JSON Schema.
+// Tool is a tool that the host registers as it loads. Parameters is a JSON Schema, and so is Output, of ToolCallResult.Structured.
 type Tool struct {
 	Name        string         `json:"name"`
 	Label       string         `json:"label"`
 	Description string         `json:"description"`
 	Snippet     string         `json:"snippet"`
 	Parameters  map[string]any `json:"parameters"`
+	Output      map[string]any `json:"output,omitempty"`
 }
 
 // Commands is every slash command of squire.
@@ -45,6 +48,7 @@ var Tools = []Tool{
 		Description: "Report the state of the delegations of this session, or of one. Not needed to get results: they arrive by themselves.",
 		Snippet:     "Look at the delegations of this session",
 		Parameters:  object(nil, map[string]any{"id": text("Delegation id; leave out for all")}),
+		Output:      record("delegations", list(delegationOutput)),
 	},
 	{
 		Name:        "delegation_close",
@@ -52,7 +56,40 @@ var Tools = []Tool{
 		Description: "End a delegation: close its window, whether or not it has answered.",
 		Snippet:     "End a delegation and close its window",
 		Parameters:  object([]string{"id"}, map[string]any{"id": text("Delegation id")}),
+		Output:      closeOutput,
 	},
+}
+
+// What delegation_status says of one delegation, and what delegation_close says it did.
+var (
+	delegationOutput = record(
+		"delegation", word, "agent", word, "name", word, "model", word, "request", word, "status", word, "session", word, "cwd", word,
+		"state", word, "note", word, "thinking", word, "autoExit", flag,
+		"finishedModel?", word, "envelope?", word, "windowId?", word, "windowSession?", word,
+	)
+	closeOutput = record(
+		"id", word, "windowId?", word, "windowName?", word, "closed", flag, "complete", flag, "alreadyClosed", flag, "killed", flag, "error?", word,
+		"members", list(record("id", word, "sessionId", word, "windowId?", word, "windowName?", word, "outcome", word, "closed", flag, "killed", flag, "error?", word)),
+	)
+	word = map[string]any{"type": "string"}
+	flag = map[string]any{"type": "boolean"}
+)
+
+func list(items map[string]any) map[string]any {
+	return map[string]any{"type": "array", "items": items}
+}
+
+// record is an object schema from names and schemas in turn. A name with a question mark may be absent; others may be added later.
+func record(pairs ...any) map[string]any {
+	properties, required := map[string]any{}, []string{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		name, optional := strings.CutSuffix(pairs[i].(string), "?")
+		properties[name] = pairs[i+1]
+		if !optional {
+			required = append(required, name)
+		}
+	}
+	return map[string]any{"type": "object", "properties": properties, "required": required}
 }
 
 func object(required []string, properties map[string]any) map[string]any {
