@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -46,7 +47,8 @@ func play(name string, fake func([]string) int) int {
 	return fake(args)
 }
 
-// fakePi prints where it runs, what it was given and what it was told in the environment, or its version. With FAKE_PI_KILL it
+// fakePi prints where it runs, what it was given and what it was told in the environment, or its version. With FAKE_PI_STDIN it
+// prints what it reads as well. With FAKE_PI_KILL it
 // dies of that signal; with FAKE_PI_AWAIT it says it is ready and ends with the signals it got.
 func fakePi(args []string) int {
 	if len(args) == 1 && args[0] == "--version" {
@@ -74,6 +76,13 @@ func fakePi(args []string) int {
 	fmt.Println("cwd", cwd)
 	for _, a := range args {
 		fmt.Println("arg", a)
+	}
+	if os.Getenv("FAKE_PI_STDIN") != "" {
+		data, err := io.ReadAll(os.Stdin)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Print("in ", string(data))
 	}
 	for _, name := range []string{"MISE_CACHE_DIR", "MARK"} {
 		if value, ok := os.LookupEnv(name); ok {
