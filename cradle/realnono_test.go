@@ -180,3 +180,26 @@ func TestRealNonoThatHidesPi(t *testing.T) {
 func (w *world) state() state.Dir {
 	return state.ForFolder(w.agent, filepath.Join(w.root, "home"), filepath.Join(w.root, "state"))
 }
+
+// The doctor asks nono beforehand what a run would find out the hard way.
+func TestRealNonoTellsTheDoctor(t *testing.T) {
+	nono := realNono(t)
+	for _, c := range []struct{ pi, want string }{
+		{"home/.local/share/mise/shims/pi", "✓ pi in nono    "},
+		{"home/elsewhere/pi", "○ pi in nono    "},
+	} {
+		w := newSandboxWorld(t, map[string]string{c.pi: shellPi})
+		pi := filepath.Join(w.root, c.pi)
+		if err := os.Chmod(pi, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(nono, filepath.Join(w.bin, "nono")); err != nil {
+			t.Fatal(err)
+		}
+		w.env = append(w.env, "PATH="+filepath.Dir(pi)+":"+w.bin+":/usr/bin:/bin")
+		out, err := w.cradle("doctor").CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "\n"+c.want+pi+"\n") {
+			t.Errorf("%v, want %q in\n%s", err, c.want+pi, out)
+		}
+	}
+}

@@ -18,7 +18,7 @@ func newDoctorCommand() *command {
 	c := &command{
 		name:    "doctor",
 		summary: "check that the programs agents need are there",
-		about:   "Look for the programs that runs, sandboxes, schedules and delegates need.\nExits with 1 when pi is missing.",
+		about:   "Look for the programs that runs, sandboxes, schedules and delegates need, and\nsay what to do about those that are missing. Exits with 1 when pi is.",
 		flags:   newFlagSet("doctor"),
 	}
 	opts.addFlags(c.flags)
@@ -36,13 +36,13 @@ func runDoctor(ctx context.Context, a *app, opts doctorOptions) (int, error) {
 	if err := a.locate(); err != nil {
 		return 0, err
 	}
-	report := doctor.Examine(ctx, a.platform, func(name string) (string, bool) {
+	report := doctor.Examine(ctx, doctor.Host{Platform: a.platform, Home: a.home, Find: func(name string) (string, bool) {
 		path, ok := a.search().Find(name)
 		if !ok && name == "cradle-helper" {
 			return besideExecutable(name)
 		}
 		return path, ok
-	})
+	}})
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}

@@ -20,6 +20,7 @@ const (
 	OK       Status = "ok"
 	Missing  Status = "missing"
 	Outdated Status = "outdated"
+	Hidden   Status = "hidden" // there, and out of reach inside the sandbox
 )
 
 // Finding is the result of one check. Path and Version are empty when unknown; Hint is empty when all is well.
@@ -32,11 +33,12 @@ type Finding struct {
 	Hint     string `json:"hint,omitempty"`
 }
 
-// Report holds what runs need first and what delegating needs after it, each in a fixed order.
+// Report holds the programs that cradle starts first, and after them how they fit together and what delegating needs, each in
+// a fixed order.
 type Report struct {
 	Healthy bool      `json:"healthy"` // nothing required is missing
 	Cradle  []Finding `json:"cradle"`
-	Squire  []Finding `json:"squire"`
+	More    []Finding `json:"more"`
 }
 
 // check is one program to look for.
@@ -54,16 +56,29 @@ type release struct{ major, minor int }
 // Find looks a program up and gives its path.
 type Find func(name string) (path string, ok bool)
 
-// Examine carries out all checks for an operating system (as in runtime.GOOS) side by side.
-func Examine(ctx context.Context, platform string, find Find) Report {
-	cradle, squire := cradleChecks(platform), squireChecks()
+// Host is where to look.
+type Host struct {
+	Platform string // as runtime.GOOS has it
+	Home     string
+	Find     Find
+}
+
+// Examine carries out all checks side by side.
+func Examine(ctx context.Context, host Host) Report {
+	cradle, squire := cradleChecks(host.Platform), squireChecks()
 	findings := make([]Finding, len(cradle)+len(squire))
 	var wg sync.WaitGroup
 	for i, c := range append(cradle, squire...) {
-		wg.Go(func() { findings[i] = c.examine(ctx, find) })
+		wg.Go(func() { findings[i] = c.examine(ctx, host.Find) })
 	}
+	var piInside Finding
+	var asked bool
+	wg.Go(func() { piInside, asked = inside(ctx, host) })
 	wg.Wait()
-	r := Report{Healthy: true, Cradle: findings[:len(cradle)], Squire: findings[len(cradle):]}
+	r := Report{Healthy: true, Cradle: findings[:len(cradle):len(cradle)], More: findings[len(cradle):]}
+	if asked {
+		r.More = append([]Finding{piInside}, r.More...)
+	}
 	for _, f := range findings {
 		r.Healthy = r.Healthy && !(f.Required && f.Status == Missing)
 	}

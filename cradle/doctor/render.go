@@ -12,8 +12,8 @@ const minNameWidth = 8
 func (r Report) Text() string {
 	var b strings.Builder
 	writeFindings(&b, r.Cradle, minNameWidth)
-	b.WriteString("\nTo delegate work to other sessions:\n")
-	writeFindings(&b, r.Squire, minNameWidth)
+	b.WriteString("\n")
+	writeFindings(&b, r.More, minNameWidth)
 	return b.String()
 }
 
@@ -28,12 +28,15 @@ func writeFindings(b *strings.Builder, findings []Finding, width int) {
 			fmt.Fprintf(b, "✗ %s MISSING (required)\n", name)
 		case f.Status == Missing:
 			fmt.Fprintf(b, "○ %s not found (recommended)\n", name)
-		case f.Status == Outdated:
-			fmt.Fprintf(b, "○ %s %s  %s\n", name, f.Version, f.Path)
-		case f.Version == "":
-			fmt.Fprintf(b, "✓ %s %s\n", name, f.Path)
 		default:
-			fmt.Fprintf(b, "✓ %s %s  %s\n", name, f.Version, f.Path)
+			mark, version := "✓", ""
+			if f.Status != OK {
+				mark = "○"
+			}
+			if f.Version != "" {
+				version = f.Version + "  "
+			}
+			fmt.Fprintf(b, "%s %s %s%s\n", mark, name, version, f.Path)
 		}
 		if f.Hint != "" {
 			fmt.Fprintf(b, "  ⚠ %s\n", f.Hint)
