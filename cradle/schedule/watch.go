@@ -50,15 +50,16 @@ func (e *OverlapError) reason() string {
 // ByTimer says whether a timer started this process. A timer's PATH is its own, and nobody else's.
 func (s *Service) ByTimer() bool { return s.Path == s.Backend.SearchPath() }
 
-// SearchPath is where a run looks for programs: in PATH, and when a timer started it also where the installing user's own PATH
-// led, because that is where pi was then.
+// SearchPath is where a run looks for programs: in PATH, and when a timer started it first of all where the installing user's own
+// PATH led, so that it finds the same pi, and the same Node to run it, that a run by hand does.
 func (s *Service) SearchPath() string {
-	dirs := filepath.SplitList(s.Path)
-	if s.ByTimer() {
-		for _, dir := range filepath.SplitList(s.readInstall().Path) {
-			if filepath.IsAbs(dir) && !slices.Contains(dirs, dir) {
-				dirs = append(dirs, dir)
-			}
+	if !s.ByTimer() {
+		return s.Path
+	}
+	var dirs []string
+	for _, dir := range filepath.SplitList(s.readInstall().Path + string(filepath.ListSeparator) + s.Path) {
+		if filepath.IsAbs(dir) && !slices.Contains(dirs, dir) {
+			dirs = append(dirs, dir)
 		}
 	}
 	return strings.Join(dirs, string(filepath.ListSeparator))
