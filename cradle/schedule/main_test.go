@@ -27,8 +27,14 @@ func TestMain(m *testing.M) {
 	for name, fake := range fakes {
 		commands[name] = func() { os.Exit(play(name, fake)) }
 	}
+	// Built with the race detector, a process sleeps for a second before it ends; those played here are many.
+	if os.Getenv("GORACE") == "" {
+		_ = os.Setenv("GORACE", quickEnd)
+	}
 	testscript.Main(m, commands)
 }
+
+const quickEnd = "atexit_sleep_ms=0"
 
 // The fakes append their command lines to the file FAKE_LOG names. A call that begins with FAKE_FAIL prints FAKE_STDERR and
 // fails.
@@ -125,8 +131,9 @@ func TestScripts(t *testing.T) {
 			for name, value := range map[string]string{
 				"WORK": work, "HOME": home, "PATH": bin + ":/usr/bin:/bin", state.RootEnv: filepath.Join(work, "state"),
 				"FAKE_LOG": filepath.Join(work, "calls"), "FAKE_LINGER": "yes", "UNITS": filepath.Join(home, ".config/systemd/user"),
-				"STATE": state.ForFolder(filepath.Join(work, "agent"), home, filepath.Join(work, "state")).Path(),
-				"ID":    state.ID(filepath.Join(work, "agent")), "TZ": "UTC", "XDG_RUNTIME_DIR": "",
+				"STATE":  state.ForFolder(filepath.Join(work, "agent"), home, filepath.Join(work, "state")).Path(),
+				"GORACE": quickEnd,
+				"ID":     state.ID(filepath.Join(work, "agent")), "TZ": "UTC", "XDG_RUNTIME_DIR": "",
 			} {
 				env.Setenv(name, value)
 			}
@@ -227,7 +234,7 @@ func asTimer(ts *testscript.TestScript, neg bool, args []string) {
 	defer log.Close()
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = value("WorkingDirectory"), log, log
-	cmd.Env = []string{value("Environment"), "HOME=" + ts.Getenv("HOME")}
+	cmd.Env = []string{value("Environment"), "HOME=" + ts.Getenv("HOME"), "GORACE=" + quickEnd}
 	// The units don't carry these; the fakes and the private state root need them.
 	for _, name := range []string{state.RootEnv, "FAKE_LOG", "FAKE_PI_EXIT", "FAKE_PI_HOLD"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))

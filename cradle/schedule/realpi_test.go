@@ -32,6 +32,7 @@ func newRig(t *testing.T) *rig {
 	}
 	e.FakeTool("pi", `exec node "`+e.Pi.CLI+`" "$@"`)
 	e.Setenv("FAKE_LINGER", "yes")
+	e.Setenv("GORACE", quickEnd)
 	r := &rig{Env: e, folder: e.Dir("reporter")}
 	r.state = state.ForFolder(r.folder, e.Home, "")
 	e.Write(filepath.Join(r.folder, "SYSTEM.md"), "You report.")
@@ -80,7 +81,7 @@ func (r *rig) fire(slug string) (int, string) {
 	argv := strings.Split(strings.Trim(value("ExecStart"), `"`), `" "`)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = value("WorkingDirectory"), in, log, log
-	cmd.Env = []string{value("Environment"), "HOME=" + r.Home}
+	cmd.Env = []string{value("Environment"), "HOME=" + r.Home, "GORACE=" + quickEnd}
 	for _, variable := range r.Environ() { // where the test keeps pi's login and caches
 		if strings.HasPrefix(variable, "PI_") || strings.HasPrefix(variable, "NODE_") || strings.HasPrefix(variable, "JITI_") {
 			cmd.Env = append(cmd.Env, variable)
