@@ -135,13 +135,13 @@ func fileName(now time.Time, id string) string {
 	}
 }
 
-// testOnlyStep, when set, runs before each durable step. An error stands for the step's failure; a panic for a crash, and must
-// leave everything as it is, which the deferred undo of post does not: it looks at its error only.
-var testOnlyStep func(name string) error
+// testOnlyStep, when set, runs before each durable step. An error stands for the step's failure; a panic for the end of the
+// process, after which nothing is put in order.
+var testOnlyStep atomic.Pointer[func(name string) error]
 
 func step(name string) error {
-	if testOnlyStep == nil {
-		return nil
+	if f := testOnlyStep.Load(); f != nil {
+		return (*f)(name)
 	}
-	return testOnlyStep(name)
+	return nil
 }
