@@ -19,3 +19,8 @@ func TestConformance(t *testing.T) {
 		})
 	}
 }
+
+func TestLargeBodies(t *testing.T) {
+	t.Parallel()
+	mailtest.Large(t, mailtest.Transports["embedded"], mailtest.Transports["hooks"])
+}

@@ -26,7 +26,6 @@ var Bodies = map[string]string{
 	"byte order": "\ufeffbom\ufffe\uffff\ufffd",
 	"tmux":       "#{pane_id} #(touch x) $HOME ;",
 	"200 KiB":    strings.Repeat("ä\n", 100<<10/3*2),
-	"8 MB":       strings.Repeat("0123456789abcde\n", 500_000),
 }
 
 // Suite holds a pair of transports to the contract: one end of each conversation has parent's, the other child's.
@@ -108,8 +107,20 @@ func taskAndAnswer(t *testing.T, p, c *Session) {
 	}
 }
 
-func bodies(t *testing.T, p, c *Session) {
-	for name, body := range Bodies {
+// Large is Suite for a body of 8 MB, apart because it takes long.
+func Large(t *testing.T, parent, child Make) {
+	w := NewWorld(t)
+	p, c := w.Session("p", parent), w.Session("c", child)
+	c.Serve(p)
+	thereAndBack(t, p, c, map[string]string{"8 MB": strings.Repeat("0123456789abcde\n", 500_000)})
+}
+
+func bodies(t *testing.T, p, c *Session) { thereAndBack(t, p, c, Bodies) }
+
+// thereAndBack sends each body there and back.
+func thereAndBack(t *testing.T, p, c *Session, bodies map[string]string) {
+	t.Helper()
+	for name, body := range bodies {
 		sent := p.MustSend(c, body)
 		c.MustScan()
 		got := c.Received()
