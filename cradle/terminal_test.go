@@ -39,20 +39,30 @@ func TestTerminalIsThePis(t *testing.T) {
 		e.Tmux.Keys(pane, "Enter")
 	}
 	screen("the shell", has("shell$"))
+	typed("cradle run ./none; NO_COLOR=1 cradle run ./none; cradle run ./none 2>&1 | cat")
+	screen("three errors", func(s string) bool { return strings.Count(s, "Agent folder not found") == 3 })
+	if n := strings.Count(e.Tmux.Colours(pane), "\x1b[31mAgent folder not found"); n != 1 {
+		t.Errorf("%d errors are red, the one for a terminal must be", n)
+	}
 	typed("stty -a >before; cradle run " + agent)
 	// pi draws itself before it takes all keys; its title comes after.
 	testenv.Await(t, "pi", func() bool {
 		return strings.HasPrefix(e.Tmux.Run("display-message", "-p", "-t", pane, "#{pane_title}"), "π")
 	})
 
+	if !strings.Contains(e.Tmux.Colours(pane), "\x1b[33mwarning: ") {
+		t.Errorf("the warning is not yellow:\n%q", e.Tmux.Colours(pane))
+	}
+
 	e.Tmux.Keys(pane, "C-z")
 	screen("the shell after Ctrl-Z", has("Stopped"))
 	typed("fg")
 	screen("pi after fg", func(s string) bool { return inputLine.MatchString(s[strings.LastIndex(s, "fg")+2:]) })
 
-	typed("hello there\nSAY good day")
-	screen("an answer", has("good day"))
-	e.Model.Await(t, "the prompt", func(r testenv.Request) bool { return r.Said("user", "hello there") })
+	e.Tmux.Paste(pane, "hello there\nSAY good day")
+	screen("the prompt", has("SAY good day"))
+	e.Tmux.Keys(pane, "Enter")
+	e.Model.AwaitAnswered(t, "the prompt", func(r testenv.Request) bool { return r.Said("user", "hello there") })
 
 	e.Tmux.Run("resize-window", "-t", pane, "-x", "64", "-y", "20")
 	screen("pi at its new width", func(s string) bool {

@@ -3,7 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -52,8 +52,8 @@ func runDoctor(ctx context.Context, a *app, opts doctorOptions) (int, error) {
 		if err := enc.Encode(report); err != nil {
 			return 0, err
 		}
-	} else {
-		fmt.Fprint(a.stdout, report.Text())
+	} else if _, err := io.WriteString(a.stdout, report.Text()); err != nil {
+		return 0, err
 	}
 	if !report.Healthy {
 		return 1, nil
