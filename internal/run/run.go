@@ -25,6 +25,7 @@ type Cmd struct {
 	Env   []string      // the whole environment; nil inherits
 	Stdin io.Reader     // nil is /dev/null
 	Limit int           // bytes of stdout and stderr together; 0 means 1 MiB; past it the child is killed
+	Tee   io.Writer     // gets both streams too, as they come; its errors count for nothing
 	Wait  time.Duration // how long after a kill to wait for pipes held open by grandchildren; 0 means 500 ms
 }
 
@@ -67,7 +68,8 @@ const defaultLimit = 1 << 20
 
 // Output runs c to its end. A child that can't start gives the cause (errors.Is fs.ErrNotExist for a missing program), one
 // that is killed at the end of ctx gives ctx.Err(), one that exits otherwise than 0 gives an *ExitError; the Result is filled
-// in all cases in which the child ran.
+// in all cases in which the child ran. A grandchild that goes on with the child's streams open is not waited for, beyond
+// Cmd.Wait, and is no error.
 func Output(ctx context.Context, c Cmd) (Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -78,8 +80,8 @@ func Output(ctx context.Context, c Cmd) (Result, error) {
 	budget := &budget{left: limit, over: func() { cancel(ErrOutputLimit) }}
 	var stdout, stderr bytes.Buffer
 	cmd := command(ctx, c)
-	cmd.Stdout = &limited{budget, &stdout}
-	cmd.Stderr = &limited{budget, &stderr}
+	cmd.Stdout = &limited{budget, &stdout, c.Tee}
+	cmd.Stderr = &limited{budget, &stderr, c.Tee}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
 	cmd.WaitDelay = c.Wait
@@ -98,6 +100,9 @@ func finish(ctx context.Context, c Cmd, cmd *exec.Cmd, res Result, err error) (R
 	}
 	if cause := context.Cause(ctx); cause != nil && err != nil {
 		return res, fmt.Errorf("%s %s: %w", c.Path, first(c.Args), cause)
+	}
+	if errors.Is(err, exec.ErrWaitDelay) {
+		return res, nil // given only when the child itself exited 0
 	}
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -146,19 +151,28 @@ type budget struct {
 type limited struct {
 	budget *budget
 	to     *bytes.Buffer
+	tee    io.Writer
 }
 
 func (l *limited) Write(p []byte) (int, error) {
 	l.budget.mu.Lock()
 	defer l.budget.mu.Unlock()
 	if len(p) > l.budget.left {
-		l.to.Write(p[:l.budget.left])
+		l.write(p[:l.budget.left])
 		l.budget.left = 0
 		l.budget.over()
 		return 0, ErrOutputLimit
 	}
 	l.budget.left -= len(p)
-	return l.to.Write(p)
+	l.write(p)
+	return len(p), nil
+}
+
+func (l *limited) write(p []byte) {
+	l.to.Write(p)
+	if l.tee != nil {
+		_, _ = l.tee.Write(p)
+	}
 }
 
 // Foreground is a child that has the caller's terminal: same process group, same stdin, stdout and stderr, so job control,

@@ -1,10 +1,12 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -52,6 +54,29 @@ func TestOutputLimitCountsBothStreams(t *testing.T) {
 	res, err := Output(context.Background(), c)
 	if !errors.Is(err, ErrOutputLimit) || len(res.Stdout)+len(res.Stderr) != 8 {
 		t.Fatalf("%d bytes, %v", len(res.Stdout)+len(res.Stderr), err)
+	}
+}
+
+func TestOutputTeesAndLeavesGrandchildrenAlone(t *testing.T) {
+	var tee bytes.Buffer
+	c := sh("echo out; echo err >&2; sleep 1000 & echo $!")
+	c.Tee, c.Wait = &tee, 50*time.Millisecond
+	res, err := Output(context.Background(), c)
+	if err != nil || res.Code != 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(string(res.Stdout), "out\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	if err := syscall.Kill(pid, 0); err != nil {
+		t.Errorf("the grandchild is gone: %v", err)
+	}
+	for _, word := range []string{"out\n", "err\n"} {
+		if !strings.Contains(tee.String(), word) {
+			t.Errorf("the copy lacks %q: %q", word, tee.String())
+		}
 	}
 }
 

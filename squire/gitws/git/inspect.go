@@ -1,0 +1,193 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"pi-cradle/internal/run"
+	"pi-cradle/squire/gitws"
+)
+
+// Inspect tells which checkout dir, an absolute path, is in, and what is checked out there. It never fails: what git does not
+// tell is Unknown, with the reason. A bare repository and the inside of a .git folder are no checkout.
+func (g Git) Inspect(ctx context.Context, dir string) gitws.Git {
+	if reason := missing(dir); reason != "" {
+		return gitws.Unsure(reason)
+	}
+	var place location
+	var pos gitws.Position
+	var head *string
+	var posErr, headErr error
+	ask := g.In(dir)
+	group, gctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		place, err = ask.locate(gctx)
+		return err
+	})
+	group.Go(func() error {
+		pos, posErr = g.In(dir).position(gctx)
+		return nil
+	})
+	group.Go(func() error {
+		head, headErr = g.In(dir).head(gctx)
+		return nil
+	})
+	// Outside of a repository the other two fail as well: where we are decides.
+	err := group.Wait()
+	if errors.Is(err, errNoCheckout) {
+		return gitws.Outside()
+	}
+	if err = errors.Join(err, posErr, headErr); err != nil {
+		return gitws.Unsure(ask.Reason(err))
+	}
+	if head == nil && pos.Detached {
+		return gitws.Unsure("HEAD names no commit")
+	}
+	main, err := g.mainRoot(ctx, place)
+	if err != nil {
+		return gitws.Unsure(ask.Reason(err))
+	}
+	return gitws.Git{Kind: gitws.Checkout, State: &gitws.State{
+		Identity: gitws.Identity{MainRoot: main, CommonDir: place.common, CheckoutRoot: place.root}, Position: pos, Head: head, Baseline: head,
+	}}
+}
+
+// ProjectName is the name under which the delegates of a session in dir share a tmux session: that of the main checkout's folder,
+// or of dir itself outside of git. notice is set when git could not tell, and says why; the name is then dir's.
+func (g Git) ProjectName(ctx context.Context, dir string) (name, notice string) {
+	found := g.Inspect(ctx, dir)
+	switch found.Kind {
+	case gitws.Checkout:
+		return gitws.ProjectName(found.Identity.MainRoot), ""
+	case gitws.NonGit:
+		return gitws.ProjectName(dir), ""
+	}
+	return gitws.ProjectName(dir), "the project is named after the working directory, for its Git checkout is not known: " + found.Reason
+}
+
+// missing says what is wrong with dir as a directory; "" when nothing is.
+func missing(dir string) string {
+	info, err := os.Stat(dir)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "the directory is gone"
+	case err != nil:
+		return "the directory can't be read"
+	case !info.IsDir():
+		return "it is no directory"
+	}
+	return ""
+}
+
+// location is where a checkout lies, symlinks resolved.
+type location struct {
+	root   string // of the checkout
+	gitDir string // of this checkout
+	common string // of the repository
+}
+
+// errNoCheckout is git's word that there is no checkout.
+var errNoCheckout = errors.New("not in a git checkout")
+
+var whereabouts = []string{"--is-inside-work-tree", "--absolute-git-dir", "--git-common-dir", "--show-toplevel"}
+
+func (a *Asker) locate(ctx context.Context) (location, error) {
+	out, err := a.Ask(ctx, append([]string{"rev-parse"}, whereabouts...)...)
+	if inside, _, _ := strings.Cut(string(out), "\n"); inside == "false" || err != nil && noRepository(err) {
+		return location{}, errNoCheckout // in a bare repository the last question fails after the first was answered
+	}
+	if err != nil {
+		return location{}, err
+	}
+	lines, ok := gitws.Lines(out, len(whereabouts))
+	if !ok { // a path holds a line break
+		lines = make([]string, len(whereabouts))
+		for i, question := range whereabouts {
+			if lines[i], err = a.Line(ctx, "rev-parse", question); err != nil {
+				return location{}, err
+			}
+		}
+	}
+	if !filepath.IsAbs(lines[1]) || !filepath.IsAbs(lines[3]) || lines[2] == "" {
+		return location{}, errors.New("git rev-parse gave no absolute paths")
+	}
+	common := lines[2]
+	if !filepath.IsAbs(common) {
+		common = filepath.Join(a.dir, common)
+	}
+	return location{root: Canonical(lines[3]), gitDir: Canonical(lines[1]), common: Canonical(common)}, nil
+}
+
+// noRepository tells git's "there is nothing here" from its other failures. Both exit with 128; the text, which is in English
+// because we ask for it, is all there is. A .git that leads nowhere reads otherwise and is a failure.
+func noRepository(err error) bool {
+	var exit *run.ExitError
+	return errors.As(err, &exit) && strings.HasPrefix(string(exit.Result.Stderr), "fatal: not a git repository (or any ")
+}
+
+func (a *Asker) position(ctx context.Context) (gitws.Position, error) {
+	ref, err := a.Line(ctx, "symbolic-ref", "--quiet", "HEAD")
+	if code, exited := exitCode(err); exited && code == 1 {
+		return gitws.Detached(), nil
+	}
+	if err != nil {
+		return gitws.Position{}, err
+	}
+	return gitws.OnBranch(strings.TrimPrefix(ref, "refs/heads/")), nil
+}
+
+// head is nil before the first commit.
+func (a *Asker) head(ctx context.Context) (*string, error) {
+	sha, err := a.Line(ctx, "rev-parse", "--verify", "--quiet", "HEAD")
+	if code, exited := exitCode(err); exited && code == 1 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &sha, nil
+}
+
+var errNoMain = errors.New("git can't name the main checkout of this linked worktree")
+
+// mainRoot finds the main checkout. For a linked worktree git says where the shared folder is and not what checkout it belongs
+// to: usually the one it lies in, a submodule's is configured. Either is believed when that checkout says so itself.
+func (g Git) mainRoot(ctx context.Context, here location) (string, error) {
+	if here.gitDir == here.common {
+		return here.root, nil
+	}
+	candidate := filepath.Dir(here.common)
+	if filepath.Base(here.common) != ".git" {
+		worktree, err := g.In(here.root).Line(ctx, "--git-dir="+here.common, "config", "--get", "core.worktree")
+		if code, exited := exitCode(err); exited && code == 1 {
+			return "", errNoMain
+		}
+		if err != nil {
+			return "", err
+		}
+		candidate = worktree
+		if !filepath.IsAbs(worktree) {
+			candidate = filepath.Join(here.common, worktree)
+		}
+	}
+	candidate = Canonical(candidate)
+	if missing(candidate) != "" {
+		return "", errNoMain
+	}
+	main, err := g.In(candidate).locate(ctx)
+	if errors.Is(err, errNoCheckout) {
+		return "", errNoMain
+	}
+	if err != nil {
+		return "", err
+	}
+	if main.root != candidate || main.gitDir != here.common || main.common != here.common {
+		return "", errNoMain
+	}
+	return candidate, nil
+}
