@@ -99,12 +99,31 @@ func runSchedule(ctx context.Context, a *app, opts *scheduleOptions, args, forwa
 		s.Warnings = append(s.Warnings, "what stands after -- has no effect on schedules")
 	}
 	if action == "run" { // the run prints the warnings among its own
+		if err := s.adoptEnvironment(); err != nil {
+			return 0, err
+		}
 		return s.run(ctx)
 	}
 	do := map[string]func(context.Context) error{"list": s.list, "install": s.install, "remove": s.remove, "log": s.log}[action]
 	err = do(ctx)
 	a.warnAll(s.Warnings)
 	return 0, err
+}
+
+// adoptEnvironment gives a timer's process what its timer couldn't, before programs are looked up and pi is started.
+func (s *scheduling) adoptEnvironment() error {
+	for name, value := range s.Environment() {
+		if name == state.RootEnv {
+			if os.Getenv(name) != "" {
+				continue
+			}
+			s.State.Root = value
+		}
+		if err := os.Setenv(name, value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *scheduling) list(context.Context) error {
@@ -222,10 +241,6 @@ func (s *scheduling) run(ctx context.Context) (int, error) {
 		}
 		return 0, s.preview(plan, new(runOptions))
 	}
-	// Programs are looked up, and pi is started, with this PATH.
-	if err := os.Setenv("PATH", s.SearchPath()); err != nil {
-		return 0, err
-	}
 	watch, err := s.Begin(ctx, t)
 	var overlap *schedule.OverlapError
 	if errors.As(err, &overlap) {
@@ -235,6 +250,7 @@ func (s *scheduling) run(ctx context.Context) (int, error) {
 		s.warnAll(l.warnings)
 		return 0, usererr.New(`can't begin schedule "%s": %w`, t.Slug, err)
 	}
+	s.warnAll(s.Warnings[len(l.warnings):])
 	code := 0
 	plan, failure := s.plan(l, false)
 	if failure == nil {

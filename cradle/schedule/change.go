@@ -100,7 +100,10 @@ func (s *Service) Install(ctx context.Context, changes []Change) error {
 	defer unlock()
 	lingers := s.lingers(ctx)
 	noted := s.readInstall()
-	noted.Path = s.Path
+	noted.Path, noted.StateRoot = s.Path, ""
+	if s.State.Root != s.homeRoot() {
+		noted.StateRoot = s.State.Root
+	}
 	for _, c := range changes {
 		if !slices.Contains(noted.Pending, c.Slug) {
 			noted.Pending = append(noted.Pending, c.Slug)

@@ -235,8 +235,8 @@ func asTimer(ts *testscript.TestScript, neg bool, args []string) {
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = value("WorkingDirectory"), log, log
 	cmd.Env = []string{value("Environment"), "HOME=" + ts.Getenv("HOME"), "GORACE=" + quickEnd}
-	// The units don't carry these; the fakes and the private state root need them.
-	for _, name := range []string{state.RootEnv, "FAKE_LOG", "FAKE_PI_EXIT", "FAKE_PI_HOLD"} {
+	// The units don't carry these; the fakes need them.
+	for _, name := range []string{"FAKE_LOG", "FAKE_PI_EXIT", "FAKE_PI_HOLD"} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	if err := cmd.Run(); (err != nil) != neg {

@@ -92,22 +92,28 @@ func Select(tasks []task.Task, slug string) ([]task.Task, error) {
 func (s *Service) History() history.Dir { return history.Dir{State: s.State.Path()} }
 
 // private is a folder outside the agent's state directory: a sandboxed agent may write into that one, and must not be able to
-// say which programs cradle starts, or to hold its locks.
+// hold cradle's locks or to change its notes.
 func (s *Service) private() string { return filepath.Join(s.State.Root, "timers", s.State.ID) }
 
-// install is what is remembered about the timers of one agent.
-type install struct {
-	Version int      `json:"version"`
-	Path    string   `json:"path"`              // PATH at the time, in which pi was found
-	Pending []string `json:"pending,omitempty"` // tasks whose installation began and did not end
+// installed is where the notes about the timers themselves are: like their files, below the home, wherever the state is.
+func (s *Service) installed(name string) string {
+	return filepath.Join(s.homeRoot(), "timers", s.State.ID, name)
 }
 
-func (s *Service) installPath() string { return filepath.Join(s.private(), "install.json") }
+func (s *Service) homeRoot() string { return state.ForFolder(s.Folder, s.Home, "").Root }
+
+// install is what is remembered about the timers of one agent: what their files can't say without becoming others.
+type install struct {
+	Version   int      `json:"version"`
+	Path      string   `json:"path"`                // PATH at the time, in which pi was found
+	StateRoot string   `json:"stateRoot,omitempty"` // where the agents' state is kept, if not below the home
+	Pending   []string `json:"pending,omitempty"`   // tasks whose installation began and did not end
+}
 
 // readInstall never fails: the file only adds to what the timers themselves say.
 func (s *Service) readInstall() install {
 	var i install
-	if err := durable.ReadJSON(s.installPath(), &i); err != nil {
+	if err := durable.ReadJSON(s.installed("install.json"), &i); err != nil {
 		return install{}
 	}
 	return i
@@ -115,10 +121,11 @@ func (s *Service) readInstall() install {
 
 func (s *Service) writeInstall(i install) error {
 	i.Version = 1
-	if err := durable.MkdirAll(s.private()); err != nil {
+	path := s.installed("install.json")
+	if err := durable.MkdirAll(filepath.Dir(path)); err != nil {
 		return err
 	}
-	return durable.WriteJSON(s.installPath(), i)
+	return durable.WriteJSON(path, i)
 }
 
 // changeLimit is how long one install or remove waits for another.
@@ -127,7 +134,7 @@ const changeLimit = time.Minute
 func (s *Service) lockChanges(ctx context.Context, what string) (func(), error) {
 	ctx, cancel := context.WithTimeout(ctx, changeLimit)
 	defer cancel()
-	unlock, err := lockfile.Lock(ctx, filepath.Join(s.private(), "install.lock"), what)
+	unlock, err := lockfile.Lock(ctx, s.installed("install.lock"), what)
 	var held *lockfile.HeldError
 	if errors.As(err, &held) {
 		return nil, usererr.New("another install or remove of this agent's timers is under way: %w", err).Hint("wait for it to end and try again")

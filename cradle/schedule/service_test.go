@@ -226,19 +226,20 @@ func TestRecordFindsItsSession(t *testing.T) {
 }
 
 // What a sandboxed agent can write does not decide what cradle runs.
-func TestSearchPathIsNotTheAgentsToSay(t *testing.T) {
+func TestEnvironmentIsNotTheAgentsToSay(t *testing.T) {
 	w := newWorld(t, "linux")
 	w.task("daily", "cron: '@daily'\ncwd: $HOME")
 	w.Path = "/opt/pi/bin:relative::" + w.Path
 	if err := w.install(""); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.SearchPath(); got != w.Path {
+	if got := w.Environment(); got != nil {
 		t.Errorf("by hand: %q", got)
 	}
 	own := w.Path
 	w.Path = w.Backend.SearchPath()
-	if got := w.SearchPath(); !strings.HasPrefix(got, "/opt/pi/bin:"+strings.Split(own, "::")[1]) || !strings.HasSuffix(got, "/usr/sbin:/sbin") || strings.Contains(got, "relative") {
+	got := w.Environment()["PATH"]
+	if !strings.HasPrefix(got, "/opt/pi/bin:"+strings.Split(own, "::")[1]) || !strings.HasSuffix(got, "/usr/sbin:/sbin") || strings.Contains(got, "relative") {
 		t.Errorf("by a timer: %q", got)
 	}
 	var kept []string

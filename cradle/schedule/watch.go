@@ -16,6 +16,7 @@ import (
 	"pi-cradle/cradle/schedule/cron"
 	"pi-cradle/cradle/schedule/history"
 	"pi-cradle/cradle/schedule/task"
+	"pi-cradle/cradle/state"
 	"pi-cradle/internal/durable"
 	"pi-cradle/internal/lockfile"
 	"pi-cradle/internal/run"
@@ -50,19 +51,25 @@ func (e *OverlapError) reason() string {
 // ByTimer says whether a timer started this process. A timer's PATH is its own, and nobody else's.
 func (s *Service) ByTimer() bool { return s.Path == s.Backend.SearchPath() }
 
-// SearchPath is where a run looks for programs: in PATH, and when a timer started it first of all where the installing user's own
-// PATH led, so that it finds the same pi, and the same Node to run it, that a run by hand does.
-func (s *Service) SearchPath() string {
+// Environment is what a run needs to have in its environment to be like one by hand, and is not in that of a timer's process: a
+// PATH that leads first of all where the installing user's own did, so that it finds the same pi, and the same Node to run it;
+// and the root of the state directories, if it was moved. By hand there is nothing to add.
+func (s *Service) Environment() map[string]string {
 	if !s.ByTimer() {
-		return s.Path
+		return nil
 	}
+	noted := s.readInstall()
 	var dirs []string
-	for _, dir := range filepath.SplitList(s.readInstall().Path + string(filepath.ListSeparator) + s.Path) {
+	for _, dir := range filepath.SplitList(noted.Path + string(filepath.ListSeparator) + s.Path) {
 		if filepath.IsAbs(dir) && !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}
 	}
-	return strings.Join(dirs, string(filepath.ListSeparator))
+	env := map[string]string{"PATH": strings.Join(dirs, string(filepath.ListSeparator))}
+	if filepath.IsAbs(noted.StateRoot) {
+		env[state.RootEnv] = noted.StateRoot
+	}
+	return env
 }
 
 // lockPatience lets a look at the lock pass. A run holds it for much longer.

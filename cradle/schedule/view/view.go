@@ -3,6 +3,7 @@ package view
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -70,6 +71,9 @@ func row(r Row, loc *time.Location) string {
 			line("hint", h)
 		}
 		line("cwd", r.Cwd)
+		if len(r.OnFailure) > 0 {
+			line("fail", words(r.OnFailure))
+		}
 	}
 	text := timerText[r.Timer]
 	if text == "" {
@@ -83,6 +87,18 @@ func row(r Row, loc *time.Location) string {
 		line("last", Date(r.Last.Start.In(loc))+", "+outcome(*r.Last))
 	}
 	return b.String()
+}
+
+// words shows a command line; it is not for a shell.
+func words(argv []string) string {
+	quoted := make([]string, len(argv))
+	for i, word := range argv {
+		quoted[i] = word
+		if word == "" || strings.ContainsAny(word, " \t\n\"'") {
+			quoted[i] = strconv.Quote(word)
+		}
+	}
+	return strings.Join(quoted, " ")
 }
 
 func cronText(r Row, loc *time.Location) string {

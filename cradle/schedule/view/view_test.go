@@ -19,7 +19,7 @@ func at(text string) *time.Time {
 func TestList(t *testing.T) {
 	code := 2
 	rows := []Row{
-		{Slug: "nightly", Name: "Nightly report", Cron: "0 9 * * *", Cwd: "/work", Timer: Installed, Next: at("2026-08-03 09:00:00")},
+		{Slug: "nightly", Name: "Nightly report", Cron: "0 9 * * *", Cwd: "/work", OnFailure: []string{"notify", "it failed"}, Timer: Installed, Next: at("2026-08-03 09:00:00")},
 		{Slug: "old", Name: "old", Description: "What it\ndoes", Cron: "0 21 * * *", Timezone: "Europe/Berlin", Cwd: "/w", Timer: Stale, Next: at("2026-12-31 21:05:09"),
 			Last: &history.Record{Start: *at("2026-01-02 00:00:00"), End: at("2026-01-02 00:00:41"), Outcome: history.Failed, ExitCode: &code}},
 		{Slug: "half", Name: "half", Cron: "@daily", Cwd: "/w", Timer: Incomplete, Running: at("2026-01-02 12:30:00")},
@@ -31,6 +31,7 @@ func TestList(t *testing.T) {
 	const want = `nightly — Nightly report
   cron:  0 9 * * *  (next: 8/3/2026, 9:00:00 AM)
   cwd:   /work
+  fail:  notify "it failed"
   timer: installed
 
 old — old
