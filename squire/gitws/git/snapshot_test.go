@@ -54,6 +54,14 @@ func TestSnapshotOfWork(t *testing.T) {
 	r.Git("mv", "old name", "new name")
 	committed := r.Commit("rename")
 
+	r.Git("mv", "new name", "newer name")
+	r.Write("README", "changed\n")
+	r.Write("both", "staged\n")
+	r.Git("add", "both")
+	r.Write("both", "and more\n")
+	r.Write("two\nlines \"quoted\" ☃", "x")
+	r.Write("sub/bytes-\xff", "x")
+
 	// What a user may have configured changes nothing.
 	for key, value := range map[string]string{
 		"diff.relative": "true", "status.showUntrackedFiles": "no", "diff.ignoreSubmodules": "all", "diff.orderFile": "/nonexistent", "diff.renames": "copies",
@@ -66,14 +74,6 @@ func TestSnapshotOfWork(t *testing.T) {
 	if err := os.Chmod(r.Path("evil"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-
-	r.Git("mv", "new name", "newer name")
-	r.Write("README", "changed\n")
-	r.Write("both", "staged\n")
-	r.Git("add", "both")
-	r.Write("both", "and more\n")
-	r.Write("two\nlines \"quoted\" ☃", "x")
-	r.Write("sub/bytes-\xff", "x")
 
 	s := snapshot(t, r, w)
 	if s.Ahead != 1 || *s.Head != committed || *s.Baseline != base || s.WorkingState != gitws.Dirty || branch(s.Position) != "main" {

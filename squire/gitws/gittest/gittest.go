@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -116,6 +117,9 @@ func Script(t testing.TB, script string) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(Dir(t), "git")
+	// A process started while the file is open for writing would inherit that, and the file could not be run until it execs.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(path, []byte("#!/bin/sh\nREAL='"+real+"'\n"+script+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
