@@ -52,7 +52,7 @@ func WriteMode(path string, data []byte, mode fs.FileMode) error {
 			return err
 		}
 	}
-	if err := publish(f, path, data); err != nil {
+	if err := publish(f, path, data, true); err != nil {
 		return err
 	}
 	return SyncDir(dir)
@@ -62,6 +62,17 @@ func WriteMode(path string, data []byte, mode fs.FileMode) error {
 // must never see half of one. Neither file may exist. On an error neither does, save that a failure of the last step, the sync of
 // path's folder, leaves path in place.
 func Deliver(tmp, path string, data []byte) error {
+	if err := deliver(tmp, path, data, true); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// Hand is Deliver without waiting for the disk: the file survives the end of any process, and may be lost or empty after a power
+// cut within the next half minute. It is for what has no reader left after a power cut.
+func Hand(tmp, path string, data []byte) error { return deliver(tmp, path, data, false) }
+
+func deliver(tmp, path string, data []byte, sync bool) error {
 	if err := fault("create", path); err != nil {
 		return err
 	}
@@ -69,14 +80,11 @@ func Deliver(tmp, path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	if err := publish(f, path, data); err != nil {
-		return err
-	}
-	return SyncDir(filepath.Dir(path))
+	return publish(f, path, data, sync)
 }
 
 // publish fills f, closes it and renames it to path. On an error it removes f.
-func publish(f *os.File, path string, data []byte) (err error) {
+func publish(f *os.File, path string, data []byte, sync bool) (err error) {
 	defer func() {
 		if err != nil {
 			_ = f.Close()
@@ -89,8 +97,10 @@ func publish(f *os.File, path string, data []byte) (err error) {
 	if _, err = f.Write(data); err != nil {
 		return err
 	}
-	if err = f.Sync(); err != nil && !unsupported(err) {
-		return err
+	if sync {
+		if err = f.Sync(); err != nil && !unsupported(err) {
+			return err
+		}
 	}
 	if err = f.Close(); err != nil {
 		return err

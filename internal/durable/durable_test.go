@@ -78,3 +78,39 @@ func TestReadJSONTellsMissingFromCorrupt(t *testing.T) {
 		t.Fatalf("original still there: %v", err)
 	}
 }
+
+func TestDeliver(t *testing.T) {
+	for name, deliver := range map[string]func(tmp, path string, data []byte) error{"Deliver": Deliver, "Hand": Hand} {
+		dir := t.TempDir()
+		tmp, path := filepath.Join(dir, "tmp"), filepath.Join(dir, "new")
+		for _, step := range []string{"create", "write", "rename"} {
+			testOnlyFault = func(s, _ string) error {
+				if s == step {
+					return syscall.ENOSPC
+				}
+				return nil
+			}
+			err := deliver(tmp, path, []byte("x"))
+			testOnlyFault = nil
+			if entries, _ := os.ReadDir(dir); !errors.Is(err, syscall.ENOSPC) || len(entries) != 0 {
+				t.Errorf("%s, failing to %s: %v, %d files left", name, step, err, len(entries))
+			}
+		}
+		if err := deliver(tmp, path, []byte("x")); err != nil {
+			t.Error(err)
+		}
+		info, err := os.Stat(path)
+		if data, _ := os.ReadFile(path); err != nil || string(data) != "x" || info.Mode().Perm() != FileMode {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+		if _, err := os.Stat(tmp); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: the temporary file is still there", name)
+		}
+		if err := os.WriteFile(tmp, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := deliver(tmp, path, nil); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%s over a file that exists: %v", name, err)
+		}
+	}
+}

@@ -20,8 +20,8 @@ func (b box) path(parts ...string) string {
 	return filepath.Join(append([]string{b.root, b.address}, parts...)...)
 }
 
-// create makes what is missing of the mailbox, so that it is there after a power cut too.
-func (b box) create() error {
+// create makes what is missing of the mailbox, and with sync so that it is there after a power cut too.
+func (b box) create(sync bool) error {
 	var made bool
 	for _, dir := range []string{"tmp", "new", "cur", "sent"} {
 		if _, err := os.Lstat(b.path(dir)); err == nil {
@@ -32,7 +32,7 @@ func (b box) create() error {
 			return err
 		}
 	}
-	if !made {
+	if !made || !sync {
 		return nil
 	}
 	if err := durable.SyncDir(b.path()); err != nil {
@@ -63,15 +63,23 @@ func (b box) sentCopies(ids []string) []Copy {
 	return copies
 }
 
-// post writes e into the mailbox of its receiver, and first, when sent is set, a copy into its sender's. When it fails it takes
-// back what it has done, unless the receiver was faster.
-func post(root string, e Envelope, sent bool) (err error) {
+// post writes e into the mailbox of its receiver, and of a request first a copy into its sender's. When it fails it takes back what
+// it has done, unless the receiver was faster.
+//
+// A reply is on disk when post returns, because its sender then forgets it. A request is only out of this process's hands: a power
+// cut also ends the delegate that was to read it, so there is nobody to lose it, and the parent is told of that end. Not waiting
+// for the disk saves most of the time that it takes to start a delegate.
+func post(root string, e Envelope) (err error) {
 	data, err := e.file()
 	if err != nil {
 		return err
 	}
+	reply := e.Kind == KindReply
+	write := durable.Hand
+	if reply {
+		write = durable.Deliver
+	}
 	name := fileName(time.Now(), e.ID)
-	from, to := box{root, e.From}, box{root, e.To}
 	var written []string
 	defer func() {
 		if err != nil {
@@ -84,21 +92,21 @@ func post(root string, e Envelope, sent bool) (err error) {
 		if err := step("create " + folder); err != nil {
 			return err
 		}
-		if err := b.create(); err != nil {
+		if err := b.create(reply); err != nil {
 			return err
 		}
 		if err := step("write " + folder); err != nil {
 			return err
 		}
 		written = append(written, b.path(folder, name))
-		return durable.Deliver(b.path("tmp", name), b.path(folder, name), data)
+		return write(b.path("tmp", name), b.path(folder, name), data)
 	}
-	if sent {
-		if err := deliver(from, "sent"); err != nil {
+	if !reply {
+		if err := deliver(box{root, e.From}, "sent"); err != nil {
 			return fmt.Errorf("the copy of a task could not be kept: %w", err)
 		}
 	}
-	if err := deliver(to, "new"); err != nil {
+	if err := deliver(box{root, e.To}, "new"); err != nil {
 		return fmt.Errorf("mail to %q could not be written: %w", e.To, err)
 	}
 	return step("posted")
@@ -110,7 +118,7 @@ func (b box) claim(name string) error {
 	err := rename()
 	if errors.Is(err, fs.ErrNotExist) {
 		// Whoever wrote the envelope may have made no more of the mailbox than that takes.
-		if err := b.create(); err != nil {
+		if err := b.create(false); err != nil {
 			return err
 		}
 		err = rename()

@@ -72,7 +72,7 @@ func (m *Embedded) Send(ctx context.Context, o Outgoing) (Envelope, error) {
 		return Envelope{}, err
 	}
 	e.Kind = KindRequest
-	if err := post(m.config.Root, e, true); err != nil {
+	if err := post(m.config.Root, e); err != nil {
 		return Envelope{}, err
 	}
 	m.startWatch() // there is a mailbox now, and an answer to wait for
@@ -90,7 +90,7 @@ func (m *Embedded) Reply(ctx context.Context, r Reply) error {
 			return err
 		}
 		e.Kind, e.InReplyTo, e.Status = KindReply, ids, r.Status
-		if err := post(m.config.Root, e, false); err != nil {
+		if err := post(m.config.Root, e); err != nil {
 			return err
 		}
 	}
