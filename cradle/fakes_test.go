@@ -38,7 +38,7 @@ func play(name string, fake func([]string) int) int {
 	fail := os.Getenv(prefix + "FAIL")
 	if fail == "" || len(args) > 0 && args[0] == fail {
 		if text := os.Getenv(prefix + "STDERR"); text != "" {
-			fmt.Fprintln(os.Stderr, text)
+			fmt.Fprintln(os.Stderr, strings.ReplaceAll(text, `\n`, "\n"))
 		}
 		if code, err := strconv.Atoi(os.Getenv(prefix + "EXIT")); err == nil && code != 0 {
 			return code

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,26 +90,59 @@ func TestRealNonoTakesEveryProfile(t *testing.T) {
 	}
 }
 
-// A shell stands in for pi and carries out the last argument inside the sandbox.
-const shellPi = "#!/bin/sh\nfor last; do :; done\neval \"$last\"\n"
+func TestRealNonoHoldsTheNetwork(t *testing.T) {
+	w := newShellWorld(t, realNono(t))
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	script := fmt.Sprintf("bash -c 'exec 3<>/dev/tcp/%s' 2>/dev/null && echo connected || echo refused", strings.Replace(server.Listener.Addr().String(), ":", "/", 1))
+	for _, c := range []struct {
+		flags []string
+		want  string
+	}{
+		{nil, "connected\n"},
+		{[]string{"--offline"}, "refused\n"},
+		{[]string{"--allow-host", "elsewhere.example"}, "refused\n"},
+		{[]string{"--no-sandbox"}, "connected\n"},
+	} {
+		cmd := w.cradle(append(append([]string{"run", w.agent}, c.flags...), "--", script)...)
+		if out, err := cmd.Output(); err != nil || !strings.HasSuffix(string(out), c.want) {
+			t.Errorf("%q: %v, %q", c.flags, err, out)
+		}
+	}
+}
 
-func TestRealNonoHoldsPi(t *testing.T) {
-	nono := realNono(t)
-	w := newSandboxWorld(t, map[string]string{
-		"shell/pi": shellPi, "granted/file": "granted\n", "readable/file": "readable\n", "secret/file": "secret\n",
-		"home/.gitconfig": "[user]\n\tname = t\n\temail = t@example.com\n[init]\n\tdefaultBranch = main\n",
-	})
-	w.write("agent/sandbox/nono.json", fmt.Sprintf(`{"filesystem":{"read":[%q,%q],"allow":[%q]}}`,
-		filepath.Join(w.root, "shell"), filepath.Join(w.root, "readable"), filepath.Join(w.root, "granted")))
-	w.write("agent/sandbox/sbx.json", `{"sandbox":false}`)
-	if err := os.Chmod(filepath.Join(w.root, "shell", "pi"), 0o755); err != nil {
+// newShellWorld is a sandbox world in which a shell plays pi, and may read itself.
+func newShellWorld(t *testing.T, nono string) *world {
+	t.Helper()
+	w := newSandboxWorld(t, map[string]string{"shell/pi": shellPi})
+	shell := filepath.Join(w.root, "shell")
+	if err := os.Chmod(filepath.Join(shell, "pi"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(nono, filepath.Join(w.bin, "nono")); err != nil {
 		t.Fatal(err)
 	}
-	w.env = append(w.env, "PATH="+filepath.Join(w.root, "shell")+":"+w.bin+":/usr/bin:/bin", "ROOT="+w.root,
-		"GIT_CONFIG_NOSYSTEM=1") // nono hides /etc/gitconfig, and git gives up when it is there and can't be read
+	w.env = append(w.env, "PATH="+shell+":"+w.bin+":/usr/bin:/bin", "ROOT="+w.root)
+	w.write("agent/sandbox/nono.json", fmt.Sprintf(`{"filesystem":{"read":[%q]}}`, shell))
+	return w
+}
+
+// A shell stands in for pi and carries out the last argument inside the sandbox.
+const shellPi = "#!/bin/sh\nfor last; do :; done\neval \"$last\"\n"
+
+func TestRealNonoHoldsPi(t *testing.T) {
+	nono := realNono(t)
+	w := newShellWorld(t, nono)
+	for name, text := range map[string]string{
+		"granted/file": "granted\n", "readable/file": "readable\n", "secret/file": "secret\n", "agent/sandbox/sbx.json": `{"sandbox":false}`,
+		"home/.gitconfig": "[user]\n\tname = t\n\temail = t@example.com\n[init]\n\tdefaultBranch = main\n",
+	} {
+		w.write(name, text)
+	}
+	w.write("agent/sandbox/nono.json", fmt.Sprintf(`{"filesystem":{"read":[%q,%q],"allow":[%q]}}`,
+		filepath.Join(w.root, "shell"), filepath.Join(w.root, "readable"), filepath.Join(w.root, "granted")))
+	// nono hides /etc/gitconfig, and git gives up when it is there and can't be read.
+	w.env = append(w.env, "GIT_CONFIG_NOSYSTEM=1")
 	git := exec.Command("git", "init", "-q", filepath.Join(w.root, "repo"))
 	git.Env = w.env
 	if out, err := git.CombinedOutput(); err != nil {
@@ -161,14 +196,8 @@ func TestRealNonoHoldsPi(t *testing.T) {
 // nono says nothing about a pi that it keeps from starting, so cradle does.
 func TestRealNonoThatHidesPi(t *testing.T) {
 	nono := realNono(t)
-	w := newSandboxWorld(t, map[string]string{"shell/pi": shellPi, "agent/sandbox/nono.json": "{}"})
-	if err := os.Chmod(filepath.Join(w.root, "shell", "pi"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(nono, filepath.Join(w.bin, "nono")); err != nil {
-		t.Fatal(err)
-	}
-	w.env = append(w.env, "PATH="+filepath.Join(w.root, "shell")+":"+w.bin+":/usr/bin:/bin")
+	w := newShellWorld(t, nono)
+	w.write("agent/sandbox/nono.json", "{}")
 	var stderr bytes.Buffer
 	cmd := w.cradle("run", w.agent)
 	cmd.Stderr = &stderr

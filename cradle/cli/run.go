@@ -18,8 +18,9 @@ func newRunCommand() *command {
 		about: "Start pi as the agent that a folder describes, in the current directory.\n" +
 			"It runs in a sandbox when the folder has sandbox/nono.json or sandbox/sbx.json.",
 		positionals: []positional{{name: "dir", about: "the agent's folder, or its name in ~/.cradle/settings.json (default \".\")"}},
-		note:        "Everything after -- goes to pi.",
-		flags:       newFlagSet("run"),
+		note: "Exits with pi's code, 128+n when signal n ended it, or 1 when it never began.\n" +
+			"Everything after -- goes to pi.",
+		flags: newFlagSet("run"),
 	}
 	opts.addFlags(c.flags)
 	c.run = func(ctx context.Context, a *app, args, forwarded []string) (int, error) {
