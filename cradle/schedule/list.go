@@ -50,6 +50,7 @@ func (s *Service) List() ([]view.Row, error) {
 			}
 		}
 		s.addRuns(&row)
+		s.addMissed(&row, job, t.Location())
 		rows = append(rows, row)
 	}
 	for _, slug := range orphans {
@@ -107,6 +108,37 @@ func (s *Service) addRuns(row *view.Row) {
 	if n := len(records); n > 0 {
 		row.Last = &records[n-1]
 	}
+}
+
+// missedGrace is what systemd's accuracy and a slow start may take.
+const missedGrace = 5 * time.Minute
+
+// addMissed notices a firing without a run. A run that can't even be started, because its directory is gone for one, leaves no
+// record: cradle was never asked.
+func (s *Service) addMissed(row *view.Row, job timer.Job, loc *time.Location) {
+	if row.Timer != view.Installed || row.Running != nil {
+		return
+	}
+	now := s.Now()
+	planned, ok := job.Cron.Last(now.In(loc))
+	if !ok || now.Sub(planned) < missedGrace {
+		return
+	}
+	if row.Last != nil {
+		seen := row.Last.Start
+		if row.Last.End != nil { // the system starts no second run beside the first, and says nothing
+			seen = *row.Last.End
+		}
+		if !seen.Before(planned) {
+			return
+		}
+	}
+	for _, path := range s.Backend.Paths(s.State.ID, row.Slug) {
+		if info, err := os.Stat(path); err != nil || info.ModTime().After(planned) {
+			return // it was not there yet
+		}
+	}
+	row.Missed, row.Inspect = &planned, s.Backend.Inspect(s.State.ID, row.Slug)
 }
 
 func (s *Service) lockPath(slug string) string { return filepath.Join(s.private(), slug+".lock") }

@@ -206,14 +206,18 @@ func makeTasks(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// killRun TASK kills the process that runs the task, and waits until it is gone.
-func killRun(ts *testscript.TestScript, _ bool, args []string) {
+// killrun TASK kills the process that runs the task; ! killrun TASK only asks it to stop.
+func killRun(ts *testscript.TestScript, neg bool, args []string) {
 	data := ts.ReadFile(filepath.Join(ts.Getenv("CRADLE_STATE_DIR"), "timers", ts.Getenv("ID"), args[0]+".lock"))
 	_, data, _ = strings.Cut(data, `"pid":`)
 	pid := 0
 	_, err := fmt.Sscan(strings.SplitN(data, ",", 2)[0], &pid)
 	ts.Check(err)
-	ts.Check(syscall.Kill(pid, syscall.SIGKILL))
+	sig := syscall.SIGKILL
+	if neg {
+		sig = syscall.SIGTERM
+	}
+	ts.Check(syscall.Kill(pid, sig))
 }
 
 // asTimer TASK runs what the task's installed unit says: its command line, with nothing in the environment but what the unit

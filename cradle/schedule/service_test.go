@@ -253,3 +253,41 @@ func TestEnvironmentIsNotTheAgentsToSay(t *testing.T) {
 		t.Errorf("in the agent's reach: %q, %v", kept, err)
 	}
 }
+
+func TestListNoticesFiringsWithoutARun(t *testing.T) {
+	w := newWorld(t, "linux")
+	w.Find = func(string) (string, bool) { return "/bin/cradle", true }
+	w.task("daily", "cron: 0 9 * * *\ncwd: $HOME\ntimezone: UTC")
+	if err := w.install(""); err != nil {
+		t.Fatal(err)
+	}
+	day := func(d, hour, minute int) time.Time { return time.Date(2026, 3, d, hour, minute, 0, 0, time.UTC) }
+	for _, path := range w.Backend.Paths(w.State.ID, "daily") {
+		if err := os.Chtimes(path, time.Time{}, day(1, 12, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look := func(now time.Time) *time.Time {
+		w.Now = func() time.Time { return now }
+		return w.row("daily").Missed
+	}
+	if missed := look(day(2, 8, 0)); missed != nil {
+		t.Errorf("before the first firing: %v", missed)
+	}
+	if missed := look(day(2, 9, 3)); missed != nil {
+		t.Errorf("just after it: %v", missed)
+	}
+	if missed := look(day(2, 12, 0)); missed == nil || !missed.Equal(day(2, 9, 0)) || len(w.row("daily").Inspect) == 0 {
+		t.Errorf("three hours after it: %v", missed)
+	}
+	end := day(2, 9, 10)
+	if err := w.History().Append(history.Record{Task: "daily", Trigger: history.Timer, Start: day(2, 8, 59), End: &end, Outcome: history.OK}); err != nil {
+		t.Fatal(err)
+	}
+	if missed := look(day(2, 12, 0)); missed != nil {
+		t.Errorf("with a run at the time: %v", missed)
+	}
+	if missed := look(day(3, 12, 0)); missed == nil || !missed.Equal(day(3, 9, 0)) {
+		t.Errorf("a day later: %v", missed)
+	}
+}

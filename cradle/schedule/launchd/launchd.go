@@ -55,6 +55,10 @@ func (b Backend) Remove(agentID, slug string) []timer.Step {
 	return b.Install(agentID, slug)[:1]
 }
 
+func (b Backend) Inspect(agentID, slug string) []string {
+	return []string{"launchctl", "print", fmt.Sprintf("gui/%d/%s", b.UID, Label(agentID, slug))}
+}
+
 func (b Backend) SearchPath() string {
 	return timer.JoinPath(b.Home, "/opt/homebrew/bin", "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
 }

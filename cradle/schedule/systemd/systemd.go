@@ -59,6 +59,10 @@ func (b Backend) Remove(agentID, slug string) []timer.Step {
 	}
 }
 
+func (b Backend) Inspect(agentID, slug string) []string {
+	return []string{"systemctl", "--user", "status", base(agentID, slug) + ".timer", base(agentID, slug) + ".service"}
+}
+
 func (b Backend) SearchPath() string {
 	return timer.JoinPath(b.Home, "/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
 }

@@ -43,6 +43,8 @@ type Backend interface {
 	// Install are the steps after the files are written, Remove those before they are deleted.
 	Install(agentID, slug string) []Step
 	Remove(agentID, slug string) []Step
+	// Inspect is the command with which a person sees what the system knows of the timer.
+	Inspect(agentID, slug string) []string
 	// SearchPath is the PATH of the timer's process.
 	SearchPath() string
 	// LingerProbe is the command whose output holds "Linger=yes" if the user's timers fire without a login; nil if they never

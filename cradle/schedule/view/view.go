@@ -36,6 +36,8 @@ type Row struct {
 	Hints       []string        `json:"hints,omitempty"`
 	Running     *time.Time      `json:"running,omitempty"` // since when
 	Last        *history.Record `json:"last,omitempty"`
+	Missed      *time.Time      `json:"missed,omitempty"`  // a firing that left no record
+	Inspect     []string        `json:"inspect,omitempty"` // the command that may tell why
 }
 
 var timerText = map[TimerState]string{
@@ -85,6 +87,9 @@ func row(r Row, loc *time.Location) string {
 		line("last", "running since "+Date(r.Running.In(loc)))
 	case r.Last != nil:
 		line("last", Date(r.Last.Start.In(loc))+", "+outcome(*r.Last))
+	}
+	if r.Missed != nil {
+		line("missed", Date(r.Missed.In(loc))+" — no run is on record for it; ask `"+words(r.Inspect)+"`")
 	}
 	return b.String()
 }

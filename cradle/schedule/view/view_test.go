@@ -25,6 +25,7 @@ func TestList(t *testing.T) {
 		{Slug: "half", Name: "half", Cron: "@daily", Cwd: "/w", Timer: Incomplete, Running: at("2026-01-02 12:30:00")},
 		{Slug: "bad", Name: "bad", Cron: "x", Cwd: "/w", Timer: NotInstalled, Error: "no good", Hints: []string{"write y"},
 			Last: &history.Record{Start: *at("2026-01-02 00:00:00"), Outcome: history.Skipped, Reason: "busy"}},
+		{Slug: "lost", Name: "lost", Cron: "@daily", Cwd: "/w", Timer: Installed, Next: at("2026-01-03 00:00:00"), Missed: at("2026-01-02 00:00:00"), Inspect: []string{"ask", "it"}},
 		{Slug: "never", Name: "\x1b[31mred", Cron: "0 0 30 2 *", Cwd: "/w", Timer: NotInstalled},
 		{Slug: "gone", Timer: Orphaned, Last: &history.Record{Start: *at("2026-01-02 00:00:00"), Outcome: history.Interrupted, Reason: "killed"}},
 	}
@@ -53,6 +54,12 @@ bad — bad
   cwd:   /w
   timer: not installed
   last:  1/2/2026, 12:00:00 AM, skipped: busy
+
+lost — lost
+  cron:  @daily  (next: 1/3/2026, 12:00:00 AM)
+  cwd:   /w
+  timer: installed
+  missed: 1/2/2026, 12:00:00 AM — no run is on record for it; ask ` + "`ask it`" + `
 
 never — [31mred
   cron:  0 0 30 2 *  (next: never (cannot fire within the next year))
