@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"pi-cradle/rpc/wire"
 	"pi-cradle/squire/session"
 )
@@ -160,6 +162,44 @@ func TestStartedAndClosed(t *testing.T) {
 		c.Delegation = *delegation()
 		if r := Closed(c); !strings.Contains(string(r.Structured), `"outcome":"`+name+`"`) {
 			t.Errorf("%s: %s", name, r.Structured)
+		}
+	}
+}
+
+// What the tools say structurally is what they promise in their output schemas.
+func TestStructuredContentMatchesItsSchema(t *testing.T) {
+	said := map[string][]wire.ToolCallResult{"delegation_close": {Closed(Close{Delegation: *delegation(), Killed: true})}}
+	for _, d := range []*session.Delegation{delegation(), answered("x").Delegation, lost(nil).Delegation} {
+		said["delegation_status"] = append(said["delegation_status"], Status([]State{StateOf(d, session.Alive, time.Now())}, ""))
+	}
+	for _, tool := range wire.Tools {
+		if (tool.Output == nil) != (said[tool.Name] == nil) {
+			t.Errorf("%s: schema and examples differ", tool.Name)
+		}
+		if tool.Output == nil {
+			continue
+		}
+		c := jsonschema.NewCompiler()
+		raw, _ := json.Marshal(tool.Output)
+		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.AddResource("tool.json", doc); err != nil {
+			t.Fatal(err)
+		}
+		schema, err := c.Compile("tool.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range said[tool.Name] {
+			value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(r.Structured)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := schema.Validate(value); err != nil {
+				t.Errorf("%s: %v", tool.Name, err)
+			}
 		}
 	}
 }
