@@ -41,12 +41,13 @@ type live struct {
 	badges map[string]string
 	poll   *poller
 
-	replies sync.WaitGroup // answers of this delegate on their way
+	restored chan struct{}  // closed once the state is what the records and the conversation say
+	replies  sync.WaitGroup // answers of this delegate on their way
 }
 
 func newLive(s *Service, p wire.SessionStartParams) *live {
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &live{svc: s, host: s.host, start: p, dir: records.In(p.AgentDir), ctx: ctx, cancel: cancel, badges: map[string]string{}}
+	l := &live{svc: s, host: s.host, start: p, dir: records.In(p.AgentDir), ctx: ctx, cancel: cancel, badges: map[string]string{}, restored: make(chan struct{})}
 	l.poll = newPoller(l)
 	l.post = newPost(l)
 	return l
@@ -111,6 +112,7 @@ func (l *live) own() error {
 
 // restore looks up what a crash left open and sets everything going.
 func (l *live) restore() {
+	defer close(l.restored)
 	l.mu.Lock()
 	broken := l.broken
 	ask := wire.EntriesParams{Messages: l.state.Unconfirmed(), Prompts: []string{}}

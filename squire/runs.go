@@ -42,6 +42,12 @@ Your parent sees only your last message, which reaches it without your doing any
 // runSettled takes a finished run in. It answers once a delegate's reply is on its way or has failed, so that a pi that ends
 // right after the run does not take the answer with it.
 func (l *live) runSettled(ctx context.Context, p wire.RunSettledParams) (wire.Empty, error) {
+	// A helper that has just taken over hears of the end of a run before it knows what that run was about.
+	select {
+	case <-l.restored:
+	case <-ctx.Done():
+		return wire.Empty{}, ctx.Err()
+	}
 	if l.healthy() != nil {
 		return wire.Empty{}, nil // said when it broke
 	}
