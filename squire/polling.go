@@ -134,6 +134,11 @@ func (l *live) takeExits(ctx context.Context) {
 		_ = l.apply(exited)
 	}
 	_ = l.apply(session.Observed{Scanned: scanned, At: l.now()})
+	for _, exited := range found {
+		if !l.unfinished(exited.ID) {
+			_ = os.Remove(launch.ExitPath(l.dir.Spec(l.id(), exited.ID)))
+		}
+	}
 }
 
 func (l *live) unfinished(id string) bool {

@@ -127,7 +127,7 @@ func Cause(d *session.Delegation) string {
 	case e.Error != "":
 		return "pi could not be started: " + e.Error
 	case e.Signal != "":
-		return "pi was ended by " + e.Signal
+		return "pi was killed by " + e.Signal
 	case e.Code != 0:
 		return fmt.Sprintf("pi ended with exit status %d", e.Code)
 	}
