@@ -95,7 +95,7 @@ func TestCauses(t *testing.T) {
 	for want, exit := range map[string]*session.Exit{
 		"its window is gone and nobody saw how it ended":       nil,
 		"pi could not be started: no such file":                {Code: -1, Error: "no such file"},
-		"pi was killed by SIGKILL":                              {Code: -1, Signal: "SIGKILL"},
+		"pi was killed by SIGKILL":                             {Code: -1, Signal: "SIGKILL"},
 		"pi ended with exit status 1":                          {Code: 1},
 		"pi was closed (exit status 0) before it had answered": {},
 	} {
