@@ -54,13 +54,13 @@ func (s *Service) PlanInstall(slug, cradle string) ([]Change, error) {
 // PlanRemove finds the timers of the selected tasks by their names. The task files need not be usable, nor even be there.
 func (s *Service) PlanRemove(slug string) ([]Change, error) {
 	tasks, err := s.Tasks()
-	orphans, orphansErr := s.orphans(tasks)
-	if orphansErr != nil {
-		return nil, orphansErr
-	}
 	var slugs []string
 	switch {
 	case slug == "":
+		orphans, lookErr := s.orphans(tasks)
+		if lookErr != nil {
+			return nil, lookErr
+		}
 		if err != nil && len(orphans) == 0 {
 			return nil, err
 		}
