@@ -32,7 +32,7 @@ func TestDelegateIsKilled(t *testing.T) {
 	e.Model.Await(t, "the task", child("the task"))
 	window := e.Tmux.AwaitWindow("scout-victim")
 	testenv.Kill(t, testenv.Child(t, window.PID))
-	endedWithout(t, e, parent, "scout-victim", "killed", "the task")
+	endedWithout(t, e, parent, "scout-victim", "SIGKILL", "the task")
 }
 
 func TestWindowIsClosedByHand(t *testing.T) {
@@ -113,7 +113,8 @@ func TestEscapeInTheDelegateHoldsTheTask(t *testing.T) {
 	e.Model.Release("work") // the conversation still has the directive
 	awaitScreen(t, e, window.Pane, "auto-exit off")
 
-	e.Tmux.Paste(window.Pane, "this fails\nSTATUS 400")
+	e.Model.FailNext(child("this fails"), testenv.Response{Status: 400, Text: "scripted 400"})
+	e.Tmux.Paste(window.Pane, "this fails")
 	e.Tmux.Keys(window.Pane, "Enter")
 	e.Model.AwaitAnswered(t, "the failing run", child("this fails"))
 	awaitScreen(t, e, window.Pane, "scripted 400")
