@@ -556,3 +556,50 @@ func FuzzParseSpec(f *testing.F) {
 		}
 	})
 }
+
+// How much later a program starts by way of the launcher.
+func BenchmarkStart(b *testing.B) {
+	self, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if helper := os.Getenv("CRADLE_HELPER"); helper != "" {
+		self = helper
+	}
+	dir := b.TempDir()
+	fifo := filepath.Join(dir, "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		b.Fatal(err)
+	}
+	program := []string{"/bin/sh", "-c", ": >" + fifo}
+	start := func(b *testing.B, argv ...string) {
+		cmd := exec.Command(argv[0], argv[1:]...)
+		if err := cmd.Start(); err != nil {
+			b.Fatal(err)
+		}
+		f, err := os.Open(fifo) // until the program opens it too
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.StopTimer()
+		_ = f.Close()
+		_ = cmd.Wait()
+		b.StartTimer()
+	}
+	b.Run("bare", func(b *testing.B) {
+		for b.Loop() {
+			start(b, program...)
+		}
+	})
+	b.Run("launcher", func(b *testing.B) {
+		path := filepath.Join(dir, "d.json")
+		for b.Loop() {
+			b.StopTimer()
+			if err := WriteSpec(path, Spec{ID: "d", Argv: program, Cwd: dir}); err != nil {
+				b.Fatal(err)
+			}
+			b.StartTimer()
+			start(b, self, "exec", path)
+		}
+	})
+}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"os"
-	"regexp"
 	"strings"
 	"time"
 
@@ -171,10 +170,12 @@ func count(raw json.RawMessage) (int, bool) {
 	return int(*f), true
 }
 
-var address = regexp.MustCompile(`^[A-Za-z0-9_-]{1,200}$`)
-
-// ValidAddress says whether s is one safe path segment, as session ids are.
-func ValidAddress(s string) bool { return address.MatchString(s) }
+// ValidAddress says whether s is one safe path segment, as session ids are: 1 to 200 letters, digits, "_" and "-".
+func ValidAddress(s string) bool {
+	return s != "" && len(s) <= 200 && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
+	})
+}
 
 // isEnvelopeFile tells envelopes from hidden temporary files and from what was set aside.
 func isEnvelopeFile(name string) bool {

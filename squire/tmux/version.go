@@ -1,8 +1,8 @@
 package tmux
 
 import (
-	"regexp"
-	"strconv"
+	"fmt"
+	"strings"
 )
 
 // Version is a tmux release. Builds without a number, such as "master", are taken for newer than any release.
@@ -12,16 +12,12 @@ type Version struct {
 	Numbered     bool
 }
 
-var versionNumber = regexp.MustCompile(`^(?:tmux )?(?:next-)?([0-9]{1,4})\.([0-9]{1,4})`)
-
 // ParseVersion reads "3.3a", "next-3.4" and the like, with or without the "tmux " of tmux -V.
 func ParseVersion(text string) Version {
 	v := Version{Text: text}
-	if m := versionNumber.FindStringSubmatch(text); m != nil {
-		v.Numbered = true
-		v.Major, _ = strconv.Atoi(m[1])
-		v.Minor, _ = strconv.Atoi(m[2])
-	}
+	number := strings.TrimPrefix(strings.TrimPrefix(text, "tmux "), "next-")
+	n, _ := fmt.Sscanf(number, "%d.%d", &v.Major, &v.Minor)
+	v.Numbered = n == 2
 	return v
 }
 

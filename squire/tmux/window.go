@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -109,7 +108,12 @@ type NewWindow struct {
 // maxCommand keeps the tmux command far below the some 16 KiB at which tmux refuses it.
 const maxCommand = 1024
 
-var safeName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+// safeName says whether no version of tmux could take s for anything but a name.
+func safeName(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
+	})
+}
 
 // NewWindow opens a window beside the user's, without making it the current one. The program is the pane's own process, with no
 // shell between. It gives a *RefusedError, *NoServerError or *MissingError when there is no new window, and an *UncertainError
@@ -152,7 +156,7 @@ func (n NewWindow) check() error {
 	switch {
 	case !validID(n.Session, '$'):
 		return &RefusedError{fmt.Sprintf("%q is no session id", n.Session)}
-	case !safeName.MatchString(n.Name):
+	case !safeName(n.Name):
 		return &RefusedError{fmt.Sprintf("%q is no safe window name", n.Name)}
 	case len(n.Argv) < 2 || slices.ContainsFunc(n.Argv, func(a string) bool { return strings.ContainsRune(a, 0) }):
 		return &RefusedError{"the command needs a program and an argument"}
