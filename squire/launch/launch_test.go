@@ -143,7 +143,7 @@ func (r rig) awaitFile(name string) string {
 
 func (r rig) awaitNoWindow() {
 	r.t.Helper()
-	tmuxtest.Await(r.t, "the window's end", func() bool { return !strings.Contains(r.Run("list-windows", "-a", "-F", "#{window_name}"), "w\n") })
+	tmuxtest.Await(r.t, "the window's end", func() bool { return r.Run("list-windows", "-a", "-F", "#{window_name}") == "user" })
 }
 
 // Everything that would be in danger on tmux's command line.

@@ -224,7 +224,10 @@ func TestAnotherProgramUnderTheServersNumber(t *testing.T) {
 // Without a UTF-8 locale tmux prints "_" for much that is not ASCII, and once did for tabs.
 func TestWindowsWithoutLocale(t *testing.T) {
 	for _, name := range []string{"LANG", "LC_ALL", "LC_CTYPE", "TMUX", "TMUX_PANE"} {
-		t.Setenv(name, "")
+		t.Setenv(name, "") // to have it back afterwards: tmux takes an empty TMUX for one that supports UTF-8
+		if err := os.Unsetenv(name); err != nil {
+			t.Fatal(err)
+		}
 	}
 	x := tmuxtest.Start(t, "s", "")
 	names := []string{"a b", "p|i|pe", "co:lon", "ümläut 世界 🙂", "two  spaces ", "squire-window|1|2"}

@@ -83,7 +83,12 @@ func Embedded(s *Session) mail.Transport { return s.embedded() }
 func (s *Session) embedded() *mail.Embedded {
 	m, err := mail.NewEmbedded(mail.EmbeddedConfig{
 		Root: s.World.Root, Address: s.Address, Sink: s.sink, Warn: s.warn,
-		Claims: func(e mail.Envelope) bool { return mail.Ours(s.Claims(), e) },
+		Claims: func(e mail.Envelope) bool {
+			if e.Body != "" {
+				s.World.t.Errorf("%v was asked about an envelope with its body", s)
+			}
+			return mail.Ours(s.Claims(), e)
+		},
 	})
 	if err != nil {
 		s.World.t.Fatal(err)
