@@ -1,10 +1,9 @@
-// Package agents reads the roster: one Markdown file with optional YAML frontmatter per agent, in <agent dir>/agents. It is
-// read at call time, so an edit counts at the next use. A file that can't be used is a Problem with its reason and never hides
-// the others.
+// Package agents reads the roster: one Markdown file with optional YAML frontmatter per agent. Files in <agent dir>/agents count
+// everywhere, those in <cwd>/.pi/agents in a trusted project, where they replace global ones of the same name. Everything is read
+// at call time, so an edit counts at the next use. A file that can't be used is a Problem with its reason and never hides others.
 package agents
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,33 +13,69 @@ import (
 	"slices"
 	"strings"
 
-	"gopkg.in/yaml.v3"
+	"pi-cradle/squire/toolset"
 )
 
 // Agent is one usable agent file.
 type Agent struct {
 	Name        string // the file's name without .md
 	File        string
+	Display     string // display_name, "" when there is none
 	Description string
-	Model       string // "" for the session's own
-	Thinking    string // "" for the session's own
+	Model       string   // "" for the session's own
+	Fallback    []string // tried in this order after Model
+	Thinking    string   // "" for the session's own
+	Tools       toolset.Rule
 	AutoExit    bool
+	Replace     bool // prompt_mode: the body goes without a line about the role
+	Locked      Locked
+	Nested      Grant
+	Permission  bool   // the file has a permission map, which others read
 	Body        string // the instructions
 }
 
-// Problem is a file that is left out, or a field that was dropped from a file that is used.
+// Locked are the fields that a call can't override.
+type Locked struct{ Model, Thinking bool }
+
+// Grant is whom an agent may delegate to: everybody, or the named ones.
+type Grant struct {
+	All   bool
+	Names []string
+}
+
+var outsideName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
+// WindowName is the first part of the name of the agent's windows: its display name, safe for tmux.
+func (a Agent) WindowName() string {
+	name := outsideName.ReplaceAllString(a.Display, "-")
+	if strings.Trim(name, "-") == "" {
+		return a.Name
+	}
+	return name
+}
+
+// Problem is a file that is left out, a field that was dropped from a file that is used, or something odd about one.
 type Problem struct {
 	File   string
 	Reason string
+	Agent  string // the agent that can't be used because of it, "" when none is lost
 }
 
-func (p Problem) String() string { return fmt.Sprintf("agent file %q: %s", p.File, p.Reason) }
+func (p Problem) String() string { return p.File + ": " + p.Reason }
 
-// Roster is what one look at the folder found, agents in the order of their names.
+// Roster is what one look at the folders found, agents in the order of their names.
 type Roster struct {
-	Dir      string
 	Agents   []Agent
+	Disabled []Agent // usable, and switched off by their file
 	Problems []Problem
+}
+
+// Sources is where to look.
+type Sources struct {
+	Global  string // folder of the global agents
+	Project string // folder of the project's, "" when it does not count
+	Retired string // a folder that older versions read, whose presence is a Problem; "" for none
+	Bundles toolset.Bundles
 }
 
 // Levels are pi's thinking levels, in pi's order.
@@ -50,49 +85,90 @@ var nameRule = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 const maxFile = 1 << 20
 
-// Dir is the folder of the global agents.
+// Dir is the folder of the global agents, ProjectDir that of a project.
 func Dir(agentDir string) string { return filepath.Join(agentDir, "agents") }
 
-// Load reads every agent file of dir. A folder that is not there is an empty roster; one that can't be read is a Problem.
-func Load(dir string) Roster {
-	r := Roster{Dir: dir}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		if !errors.Is(err, fs.ErrNotExist) {
-			r.Problems = append(r.Problems, Problem{dir, err.Error()})
+// ProjectDir is the folder of the agents of the project at cwd.
+func ProjectDir(cwd string) string { return filepath.Join(cwd, ".pi", "agents") }
+
+// Load reads every agent file. A folder that is not there is empty; one that can't be read is a Problem.
+func Load(s Sources) Roster {
+	var r Roster
+	seen := map[string]bool{}
+	for _, dir := range []string{s.Project, s.Global} {
+		if dir != "" {
+			r.add(dir, s.Bundles, seen)
 		}
-		return r
+	}
+	slices.SortFunc(r.Agents, func(a, b Agent) int { return strings.Compare(a.Name, b.Name) })
+	r.checkGrants()
+	if info, err := os.Stat(s.Retired); s.Retired != "" && err == nil && info.IsDir() {
+		r.Problems = append(r.Problems, Problem{File: s.Retired, Reason: "this folder is not read any more; move each <name>/AGENT.md in it to " + filepath.Join(s.Global, "<name>.md")})
+	}
+	return r
+}
+
+// add reads one folder. Names in seen are already decided.
+func (r *Roster) add(dir string, bundles toolset.Bundles, seen map[string]bool) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.Problems = append(r.Problems, Problem{File: dir, Reason: cause(err)})
 	}
 	for _, e := range entries {
 		name, ok := strings.CutSuffix(e.Name(), ".md")
-		if !ok || strings.HasPrefix(name, ".") {
+		if !ok || strings.HasPrefix(name, ".") || seen[name] {
 			continue
 		}
 		path := filepath.Join(dir, e.Name())
 		if !nameRule.MatchString(name) {
-			r.Problems = append(r.Problems, Problem{path, "an agent's name may hold letters, digits, _ and - only"})
+			r.Problems = append(r.Problems, Problem{path, "an agent's name may hold letters, digits, _ and - only", name})
 			continue
 		}
 		data, err := readRegular(path)
 		if errors.Is(err, fs.ErrNotExist) && e.Type()&fs.ModeSymlink == 0 {
 			continue // it vanished while we read the folder
 		}
+		seen[name] = true
 		if err != nil {
-			r.Problems = append(r.Problems, Problem{path, err.Error()})
+			r.Problems = append(r.Problems, Problem{path, cause(err), name})
 			continue
 		}
-		agent, dropped, err := Parse(name, data)
-		for _, reason := range dropped {
-			r.Problems = append(r.Problems, Problem{path, reason})
+		f, err := Parse(name, data, bundles)
+		for _, reason := range f.Dropped {
+			r.Problems = append(r.Problems, Problem{File: path, Reason: reason})
 		}
-		if err != nil {
-			r.Problems = append(r.Problems, Problem{path, err.Error()})
-			continue
+		f.Agent.File = path
+		switch {
+		case err != nil:
+			r.Problems = append(r.Problems, Problem{path, err.Error(), name})
+		case f.Off:
+			r.Disabled = append(r.Disabled, f.Agent)
+		default:
+			r.Agents = append(r.Agents, f.Agent)
 		}
-		agent.File = path
-		r.Agents = append(r.Agents, agent)
 	}
-	return r
+}
+
+// checkGrants looks at what agents may start.
+func (r *Roster) checkGrants() {
+	for _, a := range r.Agents {
+		warn := func(format string, args ...any) {
+			r.Problems = append(r.Problems, Problem{File: a.File, Reason: fmt.Sprintf(format, args...)})
+		}
+		children := a.Nested.Names
+		if a.Nested.All {
+			children = r.Names()
+		}
+		for _, name := range children {
+			child, ok := r.Find(name)
+			switch {
+			case !ok:
+				warn("allow_nested_delegation names %q, which can't be used now", name)
+			case a.Permission && !child.Permission:
+				warn("it has permission rules and may start %q, which has none", name)
+			}
+		}
+	}
 }
 
 func readRegular(path string) ([]byte, error) {
@@ -109,7 +185,16 @@ func readRegular(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// Find gives the agent of a name.
+// cause is a file error without its path, which is named anyway.
+func cause(err error) string {
+	var pathErr *fs.PathError
+	if errors.As(err, &pathErr) {
+		return pathErr.Err.Error()
+	}
+	return err.Error()
+}
+
+// Find gives the usable agent of a name.
 func (r Roster) Find(name string) (Agent, bool) {
 	i := slices.IndexFunc(r.Agents, func(a Agent) bool { return a.Name == name })
 	if i < 0 {
@@ -118,120 +203,31 @@ func (r Roster) Find(name string) (Agent, bool) {
 	return r.Agents[i], true
 }
 
-// Names lists the agents' names.
+// Lost gives the reason why a name is no usable agent although there is a file for it.
+func (r Roster) Lost(name string) (Problem, bool) {
+	for _, p := range r.Problems {
+		if p.Agent == name && name != "" {
+			return p, true
+		}
+	}
+	for _, a := range r.Disabled {
+		if a.Name == name {
+			return Problem{a.File, "the file says enabled: false", name}, true
+		}
+	}
+	return Problem{}, false
+}
+
+// Empty says that there is no agent file at all, usable or not.
+func (r Roster) Empty() bool {
+	return len(r.Agents) == 0 && len(r.Disabled) == 0 && !slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.Agent != "" })
+}
+
+// Names lists the usable agents' names.
 func (r Roster) Names() []string {
 	names := make([]string, len(r.Agents))
 	for i, a := range r.Agents {
 		names[i] = a.Name
 	}
 	return names
-}
-
-// Parse reads one agent file. dropped tells fields that could not be used while the agent can.
-func Parse(name string, data []byte) (agent Agent, dropped []string, err error) {
-	front, body := split(data)
-	agent = Agent{Name: name, AutoExit: true, Body: strings.TrimSpace(string(body))}
-	fields, err := mapping(front)
-	if err != nil {
-		return agent, nil, err
-	}
-	for key, node := range fields {
-		switch key {
-		case "description":
-			agent.Description, err = scalar(key, node)
-		case "model":
-			if agent.Model, err = scalar(key, node); strings.Contains(agent.Model, "*") {
-				err = fmt.Errorf("model %q: a pattern with * names no single model", agent.Model)
-			}
-		case "thinking":
-			level, bad := scalar(key, node)
-			switch {
-			case bad != nil:
-				dropped = append(dropped, bad.Error()+"; ignored")
-			case level != "" && !slices.Contains(Levels, level):
-				dropped = append(dropped, fmt.Sprintf("thinking %q is not one of %s; ignored", level, strings.Join(Levels, ", ")))
-			default:
-				agent.Thinking = level
-			}
-		case "auto_exit":
-			agent.AutoExit, err = boolean(key, node)
-		}
-		if err != nil {
-			return agent, dropped, err
-		}
-	}
-	return agent, dropped, nil
-}
-
-// split parts the frontmatter from the body. A byte order mark and any mix of line endings are no part of either.
-func split(data []byte) (front, body []byte) {
-	data = bytes.TrimPrefix(data, []byte("\ufeff"))
-	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
-	rest, ok := bytes.CutPrefix(data, []byte("---\n"))
-	if !ok {
-		return nil, data
-	}
-	if body, ok := bytes.CutPrefix(rest, []byte("---\n")); ok {
-		return nil, body
-	}
-	if i := bytes.Index(rest, []byte("\n---\n")); i >= 0 {
-		return rest[:i+1], rest[i+5:]
-	}
-	if front, ok := bytes.CutSuffix(rest, []byte("\n---")); ok {
-		return front, nil
-	}
-	return nil, data
-}
-
-// mapping reads frontmatter as a set of fields, keeping every scalar as it is written: "off" and "yes" stay text.
-func mapping(front []byte) (map[string]*yaml.Node, error) {
-	var doc yaml.Node
-	if err := yaml.Unmarshal(front, &doc); err != nil {
-		return nil, fmt.Errorf("the frontmatter is not readable YAML: %w", err)
-	}
-	if len(doc.Content) == 0 {
-		return nil, nil
-	}
-	root := doc.Content[0]
-	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
-		return nil, nil
-	}
-	if root.Kind != yaml.MappingNode {
-		return nil, errors.New("the frontmatter is not a set of fields")
-	}
-	fields := map[string]*yaml.Node{}
-	for i := 0; i+1 < len(root.Content); i += 2 {
-		key := root.Content[i].Value
-		if _, twice := fields[key]; twice {
-			return nil, fmt.Errorf("the frontmatter has %q twice", key)
-		}
-		value := root.Content[i+1]
-		if value.Kind == yaml.AliasNode {
-			value = value.Alias
-		}
-		fields[key] = value
-	}
-	return fields, nil
-}
-
-func scalar(key string, node *yaml.Node) (string, error) {
-	if node.Kind != yaml.ScalarNode {
-		return "", fmt.Errorf("%s is not a text", key)
-	}
-	if node.Tag == "!!null" {
-		return "", nil
-	}
-	return strings.TrimSpace(node.Value), nil
-}
-
-func boolean(key string, node *yaml.Node) (bool, error) {
-	if node.Kind == yaml.ScalarNode && node.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0 {
-		switch node.Value {
-		case "true":
-			return true, nil
-		case "false":
-			return false, nil
-		}
-	}
-	return false, fmt.Errorf("%s is not true or false", key)
 }

@@ -10,42 +10,126 @@ import (
 	"pi-cradle/rpc/wire"
 )
 
-// Wish is what was asked for, the stronger first. Empty strings ask for nothing.
+// Wish is what was asked for. Empty strings ask for nothing.
 type Wish struct {
 	CallModel, CallThinking   string // from the command or the tool
 	AgentModel, AgentThinking string // from the agent file
+	Fallback                  []string
+	LockModel, LockThinking   bool // the call can't override the agent
+
+	// Marked says why a model that could be used should not be now, such as "is usage-limited until …", or "". nil: none is marked.
+	Marked func(wire.Model) string
 }
 
 // Choice is what the delegate is started with.
 type Choice struct {
-	Model    string // for pi's --model; "" lets pi choose
-	Thinking string // for pi's --thinking; "" lets pi choose
+	Model    string   // for pi's --model; "" lets pi choose
+	Thinking string   // for pi's --thinking; "" lets pi choose
+	Rest     []string // candidates after Model, for a delegate that has to move on
+	Skipped  []Skipped
 	Notes    []string
 }
+
+// Skipped is a candidate before the chosen one.
+type Skipped struct {
+	Model  string `json:"model"`
+	Reason string `json:"reason"` // continues a sentence that begins with the model
+}
+
+const noCredentials = "has no configured credentials"
 
 // levels are pi's thinking levels in their order, for models that say nothing of their own.
 var levels = []string{"off", "minimal", "low", "medium", "high", "xhigh", "max"}
 
-// Choose resolves a wish against the registry. A model that is written as provider/id must be known and have credentials. A
-// bare id or alias goes to pi as it is, which resolves it, but one that no model of the registry resembles is refused. A level
-// that the model does not support moves to the nearest one it does, with a note.
+// locked drops what a call asked for and may not have.
+func (w Wish) locked() (Wish, []string) {
+	var notes []string
+	refuse := func(field string, call *string, agent string) {
+		if *call != "" && *call != agent {
+			notes = append(notes, field+" "+*call+" was not used: the agent locks its "+field)
+		}
+		*call = ""
+	}
+	if w.LockModel {
+		refuse("model", &w.CallModel, w.AgentModel)
+	}
+	if w.LockThinking {
+		refuse("thinking", &w.CallThinking, w.AgentThinking)
+	}
+	return w, notes
+}
+
+// candidates are the models to try, in order. "" is pi's own choice.
+func (w Wish) candidates(reg wire.ModelsResult) []string {
+	if w.CallModel != "" {
+		return []string{w.CallModel}
+	}
+	model := w.AgentModel
+	if model == "" && reg.Current != nil {
+		model = reg.Current.Provider + "/" + reg.Current.ID
+	}
+	return append([]string{model}, w.Fallback...)
+}
+
+// Settled says that the models with credentials are all that Choose needs to know: its first candidate is one of them.
+func (w Wish) Settled(reg wire.ModelsResult) bool {
+	w, _ = w.locked()
+	first := w.candidates(reg)[0]
+	m, found := lookup(first, reg)
+	return first == "" || found && w.usable(m) == ""
+}
+
+// usable gives the reason why a model of the registry can't be used, or "".
+func (w Wish) usable(m wire.Model) string {
+	switch {
+	case !m.Available:
+		return noCredentials
+	case w.Marked != nil:
+		return w.Marked(m)
+	}
+	return ""
+}
+
+// Choose resolves a wish against the whole registry. The model of a call is taken or refused: it must be known and have
+// credentials. Of an agent's own models the first is taken that has credentials and no mark, and those before it are named. What
+// is no provider/id of the registry goes to pi as it is, which resolves it. A level that the model does not support moves to the
+// nearest one it does, with a note.
 func Choose(w Wish, reg wire.ModelsResult) (Choice, error) {
 	var c Choice
-	name := first(w.CallModel, w.AgentModel)
-	model, exact, err := find(name, reg)
-	if err != nil {
-		return c, err
+	w, c.Notes = w.locked()
+	if w.CallModel != "" {
+		if err := w.checkCall(reg); err != nil {
+			return c, err
+		}
 	}
-	c.Model = name
-	if name == "" && reg.Current != nil {
-		c.Model = reg.Current.Provider + "/" + reg.Current.ID
-		model, exact = lookup(c.Model, reg)
+	candidates := w.candidates(reg)
+	var model wire.Model
+	var exact, chosen bool
+	for i, name := range candidates {
+		if model, exact = lookup(name, reg); exact {
+			if why := w.usable(model); why != "" {
+				c.Skipped = append(c.Skipped, Skipped{name, why})
+				continue
+			}
+		}
+		c.Model, chosen = name, true
+		if w.CallModel == "" {
+			c.Rest = candidates[i+1:]
+		}
+		break
 	}
+	if !chosen {
+		return c, noneLeft(c.Skipped)
+	}
+	if len(c.Skipped) > 0 {
+		c.Notes = append(c.Notes, "Used fallback "+c.Model+" because "+sentence(c.Skipped, " and "))
+	}
+	var err error
 	if c.Thinking, err = level(w, reg); err != nil {
 		return c, err
 	}
 	if exact && c.Thinking != "" && len(model.Thinking) > 0 {
-		if near := nearest(c.Thinking, model.Thinking); near != c.Thinking {
+		if near := Nearest(c.Thinking, model.Thinking); near != c.Thinking {
 			c.Notes = append(c.Notes, c.Model+" does not support thinking "+c.Thinking+"; using "+near)
 			c.Thinking = near
 		}
@@ -53,13 +137,17 @@ func Choose(w Wish, reg wire.ModelsResult) (Choice, error) {
 	return c, nil
 }
 
-func first(words ...string) string {
-	for _, w := range words {
-		if w != "" {
-			return w
-		}
+func sentence(skipped []Skipped, between string) string {
+	parts := make([]string, len(skipped))
+	for i, s := range skipped {
+		parts[i] = s.Model + " " + s.Reason
 	}
-	return ""
+	return strings.Join(parts, between)
+}
+
+func noneLeft(skipped []Skipped) error {
+	return usererr.New("none of the agent's models can be used:\n- %s", sentence(skipped, "\n- ")).
+		Hint("log in with /login, or name another model in the call or in the agent's file")
 }
 
 func lookup(name string, reg wire.ModelsResult) (wire.Model, bool) {
@@ -70,42 +158,61 @@ func lookup(name string, reg wire.ModelsResult) (wire.Model, bool) {
 	return reg.Models[i], true
 }
 
-func find(name string, reg wire.ModelsResult) (m wire.Model, exact bool, err error) {
-	if name == "" {
-		return m, false, nil
-	}
+// checkCall refuses a model named in a call that is unknown, has no credentials, or is marked.
+func (w Wish) checkCall(reg wire.ModelsResult) error {
+	name := w.CallModel
 	if strings.ContainsAny(name, "*?") {
-		return m, false, usererr.New("model %q is a pattern, and a delegate runs on one model", name).Hint("name it as provider/model-id")
+		return usererr.New("model %q is a pattern, and a delegate runs on one model", name).Hint("name it as provider/model-id")
 	}
-	if m, exact = lookup(name, reg); exact {
-		if !m.Available {
-			return m, true, usererr.New("no credentials are configured for model %q", name).
-				Hint("log in with /login %s, or choose a model that /model lists", m.Provider)
-		}
-		return m, true, nil
-	}
+	matches := resembling(name, reg)
 	provider, _, qualified := strings.Cut(name, "/")
-	known := func(m wire.Model) bool {
-		if qualified {
-			return false // provider/id is exact; ids that hold a slash themselves were tried as a whole above
+	if len(matches) == 0 {
+		refusal := usererr.New("unknown model %q", name)
+		if hint := closest.Hint(name, names(reg, provider, qualified)); hint != "" {
+			return refusal.Hint("%s", hint)
 		}
+		return refusal.Hint("/model lists the models this pi can use")
+	}
+	var why string
+	for _, m := range matches {
+		if why = w.usable(m); why == "" {
+			return nil
+		}
+	}
+	if why == noCredentials {
+		return usererr.New("no credentials are configured for model %q", name).
+			Hint("log in with /login %s, or choose a model that /model lists", matches[0].Provider)
+	}
+	refusal := usererr.New("model %q %s", name, why)
+	if others := w.unmarked(reg); len(others) > 0 {
+		refusal.Hint("leave the model out to use the agent's own: %s", strings.Join(others, ", "))
+	}
+	return refusal
+}
+
+// unmarked lists the agent's own models that could be used.
+func (w Wish) unmarked(reg wire.ModelsResult) []string {
+	w.CallModel = ""
+	return slices.DeleteFunc(w.candidates(reg), func(name string) bool {
+		m, exact := lookup(name, reg)
+		return name == "" || exact && w.usable(m) != ""
+	})
+}
+
+// resembling lists what a name given in a call can mean. A qualified name is exact, save that an id may hold slashes and be given
+// without its provider, or carry pi's ":level" suffix; a bare one is matched as loosely as pi does it.
+func resembling(name string, reg wire.ModelsResult) []wire.Model {
+	if m, exact := lookup(name, reg); exact {
+		return []wire.Model{m}
+	}
+	means := func(m wire.Model) bool {
 		return strings.Contains(strings.ToLower(m.ID), strings.ToLower(name)) || strings.Contains(strings.ToLower(m.Name), strings.ToLower(name))
 	}
-	if qualified {
-		// An id may hold slashes and be given without its provider, or carry pi's :level suffix.
-		known = func(m wire.Model) bool {
-			base, _, _ := strings.Cut(name, ":")
-			return m.ID == name || m.Provider+"/"+m.ID == base
-		}
+	if strings.Contains(name, "/") {
+		base, _, _ := strings.Cut(name, ":")
+		means = func(m wire.Model) bool { return m.ID == name || m.Provider+"/"+m.ID == base }
 	}
-	if slices.ContainsFunc(reg.Models, known) {
-		return m, false, nil
-	}
-	refusal := usererr.New("unknown model %q", name)
-	if hint := closest.Hint(name, names(reg, provider, qualified)); hint != "" {
-		return m, false, refusal.Hint("%s", hint)
-	}
-	return m, false, refusal.Hint("/model lists the models this pi can use")
+	return slices.DeleteFunc(slices.Clone(reg.Models), func(m wire.Model) bool { return !means(m) })
 }
 
 // names lists the registry for a suggestion, those with credentials first so that they win ties.
@@ -142,8 +249,8 @@ func level(w Wish, reg wire.ModelsResult) (string, error) {
 	return reg.Thinking, nil
 }
 
-// nearest gives the supported level next to the wanted one; of two equally near the lower.
-func nearest(want string, supported []string) string {
+// Nearest gives the supported level next to the wanted one; of two equally near the lower.
+func Nearest(want string, supported []string) string {
 	at := slices.Index(levels, want)
 	best, distance := want, len(levels)
 	for _, l := range levels {
