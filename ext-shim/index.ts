@@ -118,7 +118,8 @@ class Squire {
 		});
 		pi.on("before_agent_start", async (event) => {
 			if (this.session) this.session.submittedUntil = 0;
-			const prepared = await this.ask("run.prepare", {}, { timeout: 2000 }).catch(() => undefined);
+			const delegating = this.pi.getActiveTools().includes("delegate");
+			const prepared = await this.ask("run.prepare", { delegating }, { timeout: 2000 }).catch(() => undefined);
 			const options = event.systemPromptOptions;
 			options.sections = { ...options.sections, ...prepared?.sections };
 		});
@@ -139,7 +140,14 @@ class Squire {
 	private async begin({ reason }: SessionStartEvent, ctx: ExtensionContext): Promise<void> {
 		this.session = new Session(ctx, reason, this.agentDir, (session) => this.conversation(session));
 		for (const text of this.early.splice(0)) this.notice("error", text);
+		const { session } = this;
 		await this.connect().catch((error) => this.report(error));
+		if (this.session !== session) return;
+		// Once, and before the session_start of the extensions after us. Without a helper nobody knows who this session is.
+		this.pi.events.emit(
+			"squire:identity",
+			deepFreeze(session.identity ?? { sessionId: session.id, status: "invalid" }),
+		);
 	}
 
 	private conversation(session: Session): Conversation {
@@ -278,9 +286,9 @@ class Squire {
 		};
 		// In place before the helper's next frame is looked at.
 		return channel.call("session.start", params, { timeout: 5000 }).then((answer) => {
-			const { claims, inbox, tools, active } = answer as wire.SessionStartResult;
+			const { claims, inbox, tools, active, identity } = answer as wire.SessionStartResult;
 			if (this.session !== session) throw stale();
-			Object.assign(session, { claims, inbox, served: true });
+			Object.assign(session, { claims, inbox, identity, served: true });
 			registerHost(session.id, session.token);
 			this.inactive = new Set(wire.TOOLS.map((tool) => tool.name).filter((name) => !active.includes(name)));
 			this.updateTools(tools);
@@ -341,7 +349,9 @@ class Squire {
 			return {};
 		},
 		"host.emit": ({ channel, payload, freeze }) => {
-			this.pi.events.emit(channel, freeze ? deepFreeze(payload) : payload);
+			if (freeze === "*") deepFreeze(payload);
+			else if (freeze) deepFreeze((payload as Record<string, unknown>)[freeze]);
+			this.pi.events.emit(channel, payload);
 			return { payload };
 		},
 		"host.entries": async ({ messages, prompts }, { ctx, delivery }) => {
@@ -409,13 +419,13 @@ class Squire {
 	}
 
 	private updateTools(updates: wire.ToolUpdate[]): void {
+		const wanted = this.pi.getActiveTools().filter((name) => !this.inactive.has(name));
 		for (const { name, description } of updates) {
 			const tool = wire.TOOLS.find((tool) => tool.name === name);
 			if (tool) this.pi.registerTool(this.tool({ ...tool, description }));
 		}
-		const active = this.pi.getActiveTools();
-		const wanted = active.filter((name) => !this.inactive.has(name));
-		if (wanted.length < active.length) this.pi.setActiveTools(wanted);
+		// pi may activate a tool that is registered anew, also one that somebody has put aside.
+		if (this.pi.getActiveTools().join() !== wanted.join()) this.pi.setActiveTools(wanted);
 	}
 
 	private async complete(command: string, prefix: string): Promise<wire.Completion[] | null> {

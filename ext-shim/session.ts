@@ -19,6 +19,8 @@ export class Session {
 	readonly folder: string;
 	inbox: string;
 	claims: Claims;
+	/** What squire:identity says, once a helper has answered. */
+	identity: unknown;
 	/** Whether a helper has answered session.start. */
 	served = false;
 	lastAnswer: AssistantMessage | undefined;

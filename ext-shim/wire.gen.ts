@@ -185,6 +185,8 @@ export interface SessionStartResult {
 	tools: ToolUpdate[];
 	/** which of our tools the model may use in this session */
 	active: string[];
+	/** Identity is the payload of squire:identity, which the host emits frozen while pi is still in session_start. */
+	identity: unknown;
 }
 
 /** Claims says which mail of a message:* provider this session takes over. They are data: the host compares, and decides nothing. */
@@ -205,6 +207,12 @@ export interface ToolUpdate {
 export interface SessionShutdownParams {
 	/** quit, reload, new, resume, fork */
 	reason: string;
+}
+
+/** RunPrepareParams says what the coming run can do. */
+export interface RunPrepareParams {
+	/** the delegate tool is declared to the model */
+	delegating: boolean;
 }
 
 /** RunPrepareResult holds the system-prompt sections of the coming run. Keys not named stay out. */
@@ -338,11 +346,11 @@ export interface PromptParams {
 	text: string;
 }
 
-/** EmitParams emits on pi's event bus. With Freeze the payload can't be changed by listeners. */
+/** EmitParams emits on pi's event bus. Freeze names a field of the payload that listeners can't change, "*" means all of it. */
 export interface EmitParams {
 	channel: string;
 	payload: unknown;
-	freeze: boolean;
+	freeze: string;
 }
 
 /** EmitResult is the payload after every listener's synchronous part has run. */
@@ -393,7 +401,10 @@ export interface ToolsResult {
 	available: string[];
 }
 
-/** DialogParams asks the user. Kind is select, confirm, input or editor. */
+/**
+ * DialogParams asks the user. Kind is select, confirm, input or editor. A terminal shows a select's Details beside its rows and,
+ * with Filter, narrows the rows to what is typed; elsewhere they are shown as "option — detail".
+ */
 export interface DialogParams {
 	kind: string;
 	title: string;
@@ -401,11 +412,13 @@ export interface DialogParams {
 	message: string;
 	/** select's rows */
 	options: string[];
-	/** editor's text */
+	details?: string[];
+	filter?: boolean;
+	/** editor's text, or the row at which a select begins */
 	prefill: string;
 }
 
-/** DialogResult is the answer. OK is false when the user cancelled or said no. */
+/** DialogResult is the answer. OK is false when the user cancelled or said no; a cancelled editor still gives its text. */
 export interface DialogResult {
 	ok: boolean;
 	value: string;
@@ -416,7 +429,7 @@ export interface HelperMethods {
 	initialize: { params: InitializeParams; result: InitializeResult };
 	"session.start": { params: SessionStartParams; result: SessionStartResult };
 	"session.shutdown": { params: SessionShutdownParams; result: Empty };
-	"run.prepare": { params: Empty; result: RunPrepareResult };
+	"run.prepare": { params: RunPrepareParams; result: RunPrepareResult };
 	"run.settled": { params: RunSettledParams; result: Empty };
 	"input.seen": { params: InputSeenParams; result: undefined };
 	"mail.staged": { params: MailStagedParams; result: undefined };

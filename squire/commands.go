@@ -175,7 +175,8 @@ func (l *live) commandComplete(ctx context.Context, p wire.CommandCompleteParams
 	words := strings.Fields(before)
 	switch {
 	case len(words) == 0:
-		for _, a := range agents.Load(agents.Dir(l.start.AgentDir)).Agents {
+		roster, _ := l.roster()
+		for _, a := range roster.Agents {
 			add(a.Name, firstLine(a.Description))
 		}
 	case words[len(words)-1] == "--model":

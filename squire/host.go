@@ -27,6 +27,24 @@ func (h host) status(key, text string) {
 
 func (h host) claims(c wire.Claims) { _ = h.Notify(wire.HostClaims, c) }
 
+func (h host) tool(t wire.ToolUpdate) { _ = h.Notify(wire.HostTool, t) }
+
+func (h host) tools(ctx context.Context) (wire.ToolsResult, error) {
+	var res wire.ToolsResult
+	err := h.Call(ctx, wire.HostTools, wire.Empty{}, &res)
+	return res, err
+}
+
+// ask asks the user. ok is false when the answer is no, or none.
+func (h host) ask(ctx context.Context, p wire.DialogParams) (answer string, ok bool, err error) {
+	var res wire.DialogResult
+	if p.Options == nil {
+		p.Options = []string{}
+	}
+	err = h.Call(ctx, wire.HostDialog, p, &res)
+	return res.Value, res.OK, err
+}
+
 func (h host) send(ctx context.Context, p wire.SendParams) error {
 	return h.Call(ctx, wire.HostSend, p, &wire.Empty{})
 }
@@ -40,12 +58,17 @@ func (h host) exit(ctx context.Context) error {
 }
 
 func (h host) emit(ctx context.Context, channel string, payload any) (json.RawMessage, error) {
+	return h.emitFrozen(ctx, channel, payload, "")
+}
+
+// emitFrozen is emit with a field that listeners can't change.
+func (h host) emitFrozen(ctx context.Context, channel string, payload any, field string) (json.RawMessage, error) {
 	raw, err := json.Marshal(payload)
 	if err != nil {
 		return nil, err
 	}
 	var res wire.EmitResult
-	err = h.Call(ctx, wire.HostEmit, wire.EmitParams{Channel: channel, Payload: raw}, &res)
+	err = h.Call(ctx, wire.HostEmit, wire.EmitParams{Channel: channel, Payload: raw, Freeze: field}, &res)
 	return res.Payload, err
 }
 

@@ -26,7 +26,8 @@ type started struct {
 	notes      []string
 }
 
-// delegate starts one delegation: plan, record, files and task, window, record. The order is the one of package records.
+// delegate starts one delegation: plan, record, files and task, what is started, window, record. The order is the one of package
+// records.
 func (l *live) delegate(ctx context.Context, o order) (started, error) {
 	p, err := l.plan(ctx, o)
 	if err != nil {
@@ -38,6 +39,10 @@ func (l *live) delegate(ctx context.Context, o order) (started, error) {
 		return started{}, fmt.Errorf("could not record the delegation: %w", err)
 	}
 	if err := l.writeFiles(ctx, p, &d); err != nil {
+		l.takeBack(d.ID)
+		return started{}, err
+	}
+	if err := l.writeSpec(ctx, p, &d); err != nil {
 		l.takeBack(d.ID)
 		return started{}, err
 	}
@@ -62,7 +67,7 @@ func (l *live) newDelegation(p plan) session.Delegation {
 	at := l.svc.cfg.Now().UTC()
 	file := strings.NewReplacer(":", "-", ".", "-").Replace(at.Format("2006-01-02T15:04:05.000Z")) + "_" + id + ".jsonl"
 	return session.Delegation{
-		ID: id, Agent: p.agent.Name, Label: p.order.Label, Name: p.agent.Name + "-" + suffix,
+		ID: id, Agent: p.agent.Name, Label: p.order.Label, Name: p.agent.WindowName() + "-" + suffix,
 		Model: p.choice.Model, Thinking: p.choice.Thinking, AutoExit: autoExit, Cwd: p.place.cwd,
 		SessionDir: l.start.SessionDir, SessionFile: filepath.Join(l.start.SessionDir, file),
 		Window: session.Window{Socket: p.target.server.Socket}, Phase: session.Launching, Started: at.UnixMilli(),
@@ -76,20 +81,27 @@ func (l *live) writeFiles(ctx context.Context, p plan, d *session.Delegation) er
 	}
 	var group errgroup.Group
 	group.Go(func() error {
-		return l.dir.SaveBirth(d.ID, records.Birth{AutoExit: d.AutoExit, Identity: session.Identity{
-			Parent: l.id(), Root: l.id(), Depth: 1, Agent: d.Agent, Chain: []string{d.Agent},
-		}})
+		return l.dir.SaveBirth(d.ID, records.Birth{AutoExit: d.AutoExit, Identity: l.childIdentity(d.Agent)})
 	})
 	group.Go(func() error { return writeSessionHeader(d) })
 	group.Go(func() error {
-		if p.agent.Body == "" {
+		if p.prompt == "" {
 			return nil
 		}
-		return durable.Write(l.dir.Prompt(l.id(), d.ID), []byte(p.agent.Body+"\n"))
+		return durable.Write(l.dir.Prompt(l.id(), d.ID), []byte(p.prompt+"\n"))
 	})
-	group.Go(func() error { return launch.WriteSpec(l.dir.Spec(l.id(), d.ID), l.spec(p, d)) })
 	group.Go(func() error { return l.sendTask(ctx, p, d) })
 	return group.Wait()
+}
+
+// writeSpec hears what other extensions add to the launch, once the task is sent, and writes down what the launcher is to start.
+func (l *live) writeSpec(ctx context.Context, p plan, d *session.Delegation) error {
+	offer := l.offer(p, d)
+	got, err := l.emitLaunch(ctx, offer)
+	if err != nil {
+		return err
+	}
+	return launch.WriteSpec(l.dir.Spec(l.id(), d.ID), l.spec(p, d, offer.Env, got))
 }
 
 // sendTask mails the task and records the envelope that the answer will name.

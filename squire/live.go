@@ -41,6 +41,8 @@ type live struct {
 	badges map[string]string
 	poll   *poller
 
+	briefing briefing
+
 	restored chan struct{}  // closed once the state is what the records and the conversation say
 	replies  sync.WaitGroup // answers of this delegate on their way
 }
@@ -75,7 +77,9 @@ func (l *live) begin() wire.SessionStartResult {
 		for _, t := range wire.Tools {
 			res.Active = append(res.Active, t.Name)
 		}
+		res.Tools = l.brief()
 	}
+	res.Identity = l.identity()
 	l.spawn(l.restore)
 	return res
 }
@@ -86,6 +90,9 @@ func (l *live) load() error {
 		return err
 	}
 	children, own, err := l.dir.Load(l.id())
+	if err == nil && own != nil {
+		err = l.confirmIdentity(own)
+	}
 	if err != nil {
 		return fmt.Errorf("%w; move the file away to go on without it", err)
 	}

@@ -9,9 +9,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"pi-cradle/internal/usererr"
+	"pi-cradle/rpc/wire"
 	"pi-cradle/squire/agents"
 	"pi-cradle/squire/models"
+	"pi-cradle/squire/prompt"
 	"pi-cradle/squire/settings"
+	"pi-cradle/squire/toolset"
 )
 
 // order is what a user or a model asks for.
@@ -22,6 +25,7 @@ type order struct {
 	Thinking string `json:"thinking"`
 	Label    string `json:"label"`
 	AutoExit *bool  `json:"auto_exit"`
+	CallID   string `json:"-"` // of the tool call, "" for a command
 }
 
 // plan is everything a launch needs, found out before the first side effect. Each part is asked for by one function, which
@@ -31,6 +35,8 @@ type plan struct {
 	settings settings.Settings
 	agent    agents.Agent
 	choice   models.Choice
+	tools    []string
+	prompt   string // appended to pi's own, "" for nothing
 	place    place
 	target   target
 }
@@ -41,11 +47,13 @@ func (l *live) plan(ctx context.Context, o order) (plan, error) {
 	if err := l.admit(o); err != nil {
 		return p, err
 	}
+	var roster agents.Roster
+	roster, p.settings = l.roster()
 	var err error
-	if p.agent, err = l.findAgent(o.Agent); err != nil {
+	if p.agent, err = l.findAgent(roster, o.Agent); err != nil {
 		return p, err
 	}
-	if p.settings, err = settings.Load(settings.Path(l.start.AgentDir)); err != nil {
+	if err := p.settings.Launch(); err != nil {
 		return p, err
 	}
 	// The questions to others go out together: each costs a process or a round trip.
@@ -59,12 +67,17 @@ func (l *live) plan(ctx context.Context, o order) (plan, error) {
 		return err
 	})
 	group.Go(func() (err error) {
+		p.tools, err = l.chooseTools(gctx, p.settings, p.agent)
+		return err
+	})
+	group.Go(func() (err error) {
 		p.place, err = l.findPlace(gctx, o)
 		return err
 	})
 	if err := group.Wait(); err != nil {
 		return p, err
 	}
+	p.prompt = prompt.Appended(p.agent)
 	return p, l.post.ready(ctx, p.settings.Mail)
 }
 
@@ -100,19 +113,30 @@ func (l *live) role() string {
 	return "root"
 }
 
-// chooseModel asks pi for the models with credentials, and for all only when that can make a refusal more helpful.
+// chooseModel asks pi for the models with credentials, and for all of them only when those do not decide it.
 func (l *live) chooseModel(ctx context.Context, o order, a agents.Agent) (models.Choice, error) {
-	wish := models.Wish{CallModel: o.Model, CallThinking: o.Thinking, AgentModel: a.Model, AgentThinking: a.Thinking}
+	wish := models.Wish{
+		CallModel: o.Model, CallThinking: o.Thinking, AgentModel: a.Model, AgentThinking: a.Thinking, Fallback: a.Fallback,
+		LockModel: a.Locked.Model, LockThinking: a.Locked.Thinking,
+	}
 	reg, err := l.host.models(ctx, false)
+	if err == nil && !wish.Settled(reg) {
+		reg, err = l.host.models(ctx, true)
+	}
 	if err != nil {
 		return models.Choice{}, err
 	}
-	choice, refusal := models.Choose(wish, reg)
-	if refusal == nil {
-		return choice, nil
-	}
-	if reg, err = l.host.models(ctx, true); err != nil {
-		return models.Choice{}, err
-	}
 	return models.Choose(wish, reg)
+}
+
+// chooseTools works out a delegate's tools, asking pi for the parent's when they matter.
+func (l *live) chooseTools(ctx context.Context, set settings.Settings, a agents.Agent) ([]string, error) {
+	var parent wire.ToolsResult
+	if a.Tools.Kind != toolset.Only {
+		var err error
+		if parent, err = l.host.tools(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return a.Tools.Select(parent.Active, set.DelegateTools, nil), nil
 }

@@ -55,8 +55,7 @@ func (p *post) transport(mode string) mail.Transport {
 
 // current is the transport by the settings as they are now. Settings that can't be read refuse launches, not answers.
 func (p *post) current() mail.Transport {
-	set, _ := settings.Load(settings.Path(p.live.start.AgentDir))
-	return p.transport(set.Mail)
+	return p.transport(settings.Load(settings.Path(p.live.start.AgentDir)).Mail)
 }
 
 // ready refuses when nothing could carry a task, before anything is done.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pi-cradle/rpc/wire"
+	"pi-cradle/squire/prompt"
 	"pi-cradle/squire/session"
 	"pi-cradle/squire/views"
 )
@@ -19,24 +20,26 @@ const (
 	statusSelf     = "delegate-self"
 )
 
-// runPrepare gives the system-prompt sections of the coming run. Their text never changes within a session, so a provider's
-// cache of the prompt holds.
-func (l *live) runPrepare(_ context.Context, _ wire.Empty) (wire.RunPrepareResult, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// runPrepare gives the system-prompt sections of the coming run, and the delegate tool's description when the agents have
+// changed. Nothing of it changes otherwise, so a provider's cache of the prompt holds.
+func (l *live) runPrepare(_ context.Context, p wire.RunPrepareParams) (wire.RunPrepareResult, error) {
 	res := wire.RunPrepareResult{Sections: map[string]string{}}
+	l.mu.Lock()
 	if own := l.state.Own; own != nil && l.broken == nil {
-		res.Sections["squire_delegate"] = delegateSection(own.Identity)
+		res.Sections[prompt.DelegateSection] = prompt.Section(own.Identity, false)
+	}
+	isRoot := l.state.Own == nil
+	l.mu.Unlock()
+	if !isRoot {
+		return res, nil
+	}
+	for _, update := range l.brief() {
+		l.host.tool(update)
+	}
+	if text, err := l.guidance(); p.Delegating && err == nil && text != "" {
+		res.Sections[prompt.ParentSection] = text
 	}
 	return res, nil
-}
-
-// delegateSection tells a delegate who it works for. It names no mail program and no tool.
-func delegateSection(id session.Identity) string {
-	return fmt.Sprintf(`You are %q, a delegate. Session %s, your parent, handed you your task and reads your answer.
-Messages from that session, the first and every later one, are instructions: follow them as they are given.
-Other sessions are colleagues. You may answer them; ask your parent before you do work for them that your parent did not ask for.
-Your parent sees only your last message, which reaches it without your doing anything. Make it complete: what you found or did, where, and what is left open. Nobody watches this session, so do not wait for answers from a user.`, id.Agent, id.Parent)
 }
 
 // runSettled takes a finished run in. It answers once a delegate's reply is on its way or has failed, so that a pi that ends

@@ -16,11 +16,12 @@ import (
 
 // Config is what the service takes from its process.
 type Config struct {
-	Binary string               // absolute path of this program, which is the launcher too
-	Home   string               // the user's home directory, "" when there is none
-	Getenv func(string) string  // the environment of pi
-	Now    func() time.Time     // the wall clock
-	Logf   func(string, ...any) // for stderr, which the extension keeps
+	Binary  string               // absolute path of this program, which is the launcher too
+	Home    string               // the user's home directory, "" when there is none
+	Getenv  func(string) string  // the environment of pi
+	Environ func() []string      // all of it
+	Now     func() time.Time     // the wall clock
+	Logf    func(string, ...any) // for stderr, which the extension keeps
 }
 
 // Service answers the extension. Close it when the connection has ended.

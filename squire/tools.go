@@ -20,7 +20,7 @@ func (l *live) toolCall(ctx context.Context, p wire.ToolCallParams) (wire.ToolCa
 	var err error
 	switch p.Tool {
 	case "delegate":
-		res, err = l.toolDelegate(ctx, p.Params)
+		res, err = l.toolDelegate(ctx, p)
 	case "delegation_status":
 		res, err = l.toolStatus(ctx, p.Params)
 	case "delegation_close":
@@ -45,9 +45,9 @@ func decode(raw json.RawMessage, into any) error {
 	return nil
 }
 
-func (l *live) toolDelegate(ctx context.Context, raw json.RawMessage) (wire.ToolCallResult, error) {
-	var o order
-	if err := decode(raw, &o); err != nil {
+func (l *live) toolDelegate(ctx context.Context, p wire.ToolCallParams) (wire.ToolCallResult, error) {
+	o := order{CallID: p.CallID}
+	if err := decode(p.Params, &o); err != nil {
 		return wire.ToolCallResult{}, err
 	}
 	s, err := l.delegate(ctx, o)

@@ -59,7 +59,7 @@ func serve() int {
 	if err != nil {
 		home = ""
 	}
-	service, mux := squire.New(squire.Config{Binary: binary, Home: home, Getenv: os.Getenv, Now: time.Now, Logf: log.Printf})
+	service, mux := squire.New(squire.Config{Binary: binary, Home: home, Getenv: os.Getenv, Environ: os.Environ, Now: time.Now, Logf: log.Printf})
 	conn := rpc.NewConn(stream, mux, log.Printf)
 	service.Connect(conn)
 	<-conn.Done()

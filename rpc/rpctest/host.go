@@ -197,7 +197,7 @@ func (p *Pi) hostEmit(_ context.Context, e wire.EmitParams) (wire.EmitResult, er
 			return wire.EmitResult{}, err
 		}
 		listen(object)
-		if e.Freeze {
+		if e.Freeze == "*" {
 			continue
 		}
 		var err error

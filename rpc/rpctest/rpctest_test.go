@@ -79,7 +79,7 @@ func toyTool(ctx context.Context, conn *rpc.Conn, p wire.ToolCallParams) (string
 	case "emit":
 		return ask(wire.HostEmit, wire.EmitParams{Channel: text, Payload: json.RawMessage(`{"n":1}`)})
 	case "freeze":
-		return ask(wire.HostEmit, wire.EmitParams{Channel: text, Payload: json.RawMessage(`{"n":1}`), Freeze: true})
+		return ask(wire.HostEmit, wire.EmitParams{Channel: text, Payload: json.RawMessage(`{"n":1}`), Freeze: "*"})
 	case "models":
 		return ask(wire.HostModels, wire.ModelsParams{All: text == "all"})
 	case "dialog":

@@ -11,7 +11,7 @@ var HelperMethods = []Method{
 	{Initialize, InitializeParams{}, InitializeResult{}},
 	{SessionStart, SessionStartParams{}, SessionStartResult{}},
 	{SessionShutdown, SessionShutdownParams{}, Empty{}},
-	{RunPrepare, Empty{}, RunPrepareResult{}},
+	{RunPrepare, RunPrepareParams{}, RunPrepareResult{}},
 	{RunSettled, RunSettledParams{}, Empty{}},
 	{InputSeen, InputSeenParams{}, nil},
 	{MailStaged, MailStagedParams{}, nil},

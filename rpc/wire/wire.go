@@ -112,6 +112,9 @@ type SessionStartResult struct {
 	Inbox  string       `json:"inbox"` // the folder into which claimed envelopes are staged
 	Tools  []ToolUpdate `json:"tools"`
 	Active []string     `json:"active"` // which of our tools the model may use in this session
+
+	// Identity is the payload of squire:identity, which the host emits frozen while pi is still in session_start.
+	Identity json.RawMessage `json:"identity" ts:"unknown"`
 }
 
 // Claims says which mail of a message:* provider this session takes over. They are data: the host compares, and decides nothing.
@@ -129,6 +132,11 @@ type ToolUpdate struct {
 // SessionShutdownParams ends a session in this pi process.
 type SessionShutdownParams struct {
 	Reason string `json:"reason"` // quit, reload, new, resume, fork
+}
+
+// RunPrepareParams says what the coming run can do.
+type RunPrepareParams struct {
+	Delegating bool `json:"delegating"` // the delegate tool is declared to the model
 }
 
 // RunPrepareResult holds the system-prompt sections of the coming run. Keys not named stay out.
@@ -247,11 +255,11 @@ type PromptParams struct {
 	Text string `json:"text"`
 }
 
-// EmitParams emits on pi's event bus. With Freeze the payload can't be changed by listeners.
+// EmitParams emits on pi's event bus. Freeze names a field of the payload that listeners can't change, "*" means all of it.
 type EmitParams struct {
 	Channel string          `json:"channel"`
 	Payload json.RawMessage `json:"payload" ts:"unknown"`
-	Freeze  bool            `json:"freeze"`
+	Freeze  string          `json:"freeze"`
 }
 
 // EmitResult is the payload after every listener's synchronous part has run.
@@ -298,16 +306,19 @@ type ToolsResult struct {
 	Available []string `json:"available"` // those and the ones reachable through codemode or tool_search
 }
 
-// DialogParams asks the user. Kind is select, confirm, input or editor.
+// DialogParams asks the user. Kind is select, confirm, input or editor. A terminal shows a select's Details beside its rows and,
+// with Filter, narrows the rows to what is typed; elsewhere they are shown as "option — detail".
 type DialogParams struct {
 	Kind    string   `json:"kind"`
 	Title   string   `json:"title"`
 	Message string   `json:"message"` // confirm's text, or input's placeholder
 	Options []string `json:"options"` // select's rows
-	Prefill string   `json:"prefill"` // editor's text
+	Details []string `json:"details,omitempty"`
+	Filter  bool     `json:"filter,omitempty"`
+	Prefill string   `json:"prefill"` // editor's text, or the row at which a select begins
 }
 
-// DialogResult is the answer. OK is false when the user cancelled or said no.
+// DialogResult is the answer. OK is false when the user cancelled or said no; a cancelled editor still gives its text.
 type DialogResult struct {
 	OK    bool   `json:"ok"`
 	Value string `json:"value"`
