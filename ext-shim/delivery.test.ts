@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Delivery } from "./delivery.ts";
+import { Delivery } from "./session.ts";
 import type { SendParams } from "./wire.gen.ts";
 
 const view = { tone: "success", collapsed: [], expanded: [] };

@@ -1,7 +1,6 @@
 // The pi side of squire: registers commands, tools, hooks and renderers, and carries what happens to the helper, which decides
 // everything, and back. This file and session.ts are all that knows pi's API. What comes late, when pi has moved on to another
 // session, must find none here: pi's own objects throw then, and a throw in a timer or an unhandled rejection ends pi.
-import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { getSupportedThinkingLevels, type JsonValue } from "@earendil-works/pi-ai";
@@ -16,12 +15,24 @@ import {
 	type ToolDefinition,
 } from "@earendil-works/pi-coding-agent";
 import { answered, type CallOptions, type Channel, describe, RpcError } from "./channel.ts";
-import type { Conversation } from "./delivery.ts";
-import { completionHolds, registerHost, unregisterHost } from "./holds.ts";
-import { claimed, stage, writePrivate } from "./mail.ts";
 import { callRow, messageRow, resultRow, safeText } from "./paint.ts";
 import { findHelper, installCommand, piCommand } from "./platform.ts";
-import { customMessage, MESSAGE_TYPE, messageIds, modelRef, Session, textOf, userTexts } from "./session.ts";
+import {
+	type Conversation,
+	claimed,
+	completionHolds,
+	customMessage,
+	MESSAGE_TYPE,
+	messageIds,
+	modelRef,
+	registerHost,
+	Session,
+	stage,
+	textOf,
+	unregisterHost,
+	userTexts,
+	writePrivate,
+} from "./session.ts";
 import { Helper } from "./spawn.ts";
 import * as wire from "./wire.gen.ts";
 
@@ -229,7 +240,7 @@ class Squire {
 		let textPath = "";
 		try {
 			if (Buffer.byteLength(text) > MAX_TEXT) {
-				textPath = join(session.folder, `answer-${randomUUID()}.txt`);
+				textPath = join(session.folder, `answer-${crypto.randomUUID()}.txt`);
 				writePrivate(textPath, text);
 				text = "";
 			}

@@ -3,8 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { completionHolds, registerHost, unregisterHost } from "./holds.ts";
-import { claimed, ownerFolder, readClaims, stage } from "./mail.ts";
+import { claimed, completionHolds, ownerFolder, readClaims, registerHost, stage, unregisterHost } from "./session.ts";
 
 const claims = { requests: { r1: "scout-id" }, parent: "parent-id" };
 
