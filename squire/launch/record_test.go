@@ -72,4 +72,3 @@ func FuzzParseSpec(f *testing.F) {
 		}
 	})
 }
-

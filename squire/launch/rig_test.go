@@ -168,4 +168,3 @@ func running(pid int) bool {
 }
 
 func onLinux() bool { _, err := os.Stat("/proc/self/stat"); return err == nil }
-
