@@ -21,6 +21,7 @@ func BenchmarkCommands(b *testing.B) {
 	root := b.TempDir()
 	env := append(os.Environ(), "HOME="+root, "CRADLE_STATE_DIR="+root+"/state", "PATH="+root+"/bin:"+systemPath)
 	hello := filepath.Join(testenv.Repo(), "examples", "hello")
+	work := b.TempDir() // the home, above nono's own state, can't be sandboxed
 	large := filepath.Join(root, "large")
 	write := func(path, text string) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -36,9 +37,11 @@ func BenchmarkCommands(b *testing.B) {
 		write(fmt.Sprintf("%s/skills/skill-%03d/SKILL.md", large, i), "---\nname: x\ndescription: x\n---\n")
 	}
 	write(root+"/bin/.keep", "")
-	// A pi that ends at once leaves what cradle adds to it.
-	if err := os.Symlink("/bin/true", root+"/bin/pi"); err != nil {
-		b.Fatal(err)
+	// A pi or nono that ends at once leaves what cradle adds to it.
+	for _, name := range []string{"pi", "nono"} {
+		if err := os.Symlink("/bin/true", root+"/bin/"+name); err != nil {
+			b.Fatal(err)
+		}
 	}
 	commands := []struct {
 		name string
@@ -50,6 +53,7 @@ func BenchmarkCommands(b *testing.B) {
 		{"explain", []string{cradle, "run", hello, "--explain"}},
 		{"doctor", []string{cradle, "doctor"}},
 		{"run", []string{cradle, "run", hello, "--no-sandbox"}},
+		{"run-nono", []string{cradle, "run", hello, "--sandbox", "--verbose"}},
 		{"dry-run-400", []string{cradle, "run", large, "--dry-run"}},
 		{"run-400", []string{cradle, "run", large, "--no-sandbox"}},
 	}
@@ -57,7 +61,7 @@ func BenchmarkCommands(b *testing.B) {
 	for b.Loop() {
 		for i, c := range commands {
 			cmd := exec.Command(c.argv[0], c.argv[1:]...)
-			cmd.Env, cmd.Dir = env, root
+			cmd.Env, cmd.Dir = env, work
 			start := time.Now()
 			if err := cmd.Run(); err != nil {
 				b.Fatalf("%s: %v", c.name, err)

@@ -125,6 +125,35 @@ func TestSignalsAreThePis(t *testing.T) {
 	}
 }
 
+// Started by nohup or the like, cradle leaves ignored signals alone.
+func TestIgnoredSignalsStayIgnored(t *testing.T) {
+	w := newWorld(t, nil, "pi")
+	w.env = append(w.env, "FAKE_PI_AWAIT=1")
+	cradle := w.cradle("run", w.agent, "--no-sandbox")
+	cmd := exec.Command("/bin/sh", append([]string{"-c", `trap "" HUP; exec "$@"`, "sh"}, cradle.Args...)...)
+	cmd.Env, cmd.Dir = cradle.Env, cradle.Dir
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stdout)
+	lines.Scan() // ready
+	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGTERM} {
+		if err := cmd.Process.Signal(sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if lines.Scan(); lines.Text() != syscall.SIGTERM.String() {
+		t.Errorf("pi got %q", lines.Text())
+	}
+	if code := exitCode(t, cmd.Wait()); code != 42 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
 // During an installation there is no pi to ask, so cradle stops the installer, leaves nothing that a later run would trust, and
 // says by its exit code what ended it.
 func TestSignalDuringTheInstallation(t *testing.T) {

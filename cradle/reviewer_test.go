@@ -39,9 +39,10 @@ func TestReviewerReadsAndDoesNotWrite(t *testing.T) {
 	if err := os.Symlink(nono, filepath.Join(w.bin, "nono")); err != nil {
 		t.Fatal(err)
 	}
-	w.env = append(w.env, "PATH="+w.bin+":"+testenv.NodeDir()+":/usr/bin:/bin", "PI_OFFLINE=1", "PI_TELEMETRY=0")
+	w.env = append(w.env, "PATH="+w.bin+":"+testenv.NodeDir()+":/usr/bin:/bin", "PI_OFFLINE=1", "PI_TELEMETRY=0",
+		"HTTPS_PROXY=http://proxy.example:1") // for the generated fallback extension to pass on
 
-	command := "cat ~/projects/app/main.txt; echo worse > ~/projects/app/main.txt; echo looks good > app.md; cat app.md"
+	command := "cat ~/projects/app/main.txt; echo worse > ~/projects/app/main.txt; echo looks good > app.md; cat app.md; echo proxy $AGENT_BROWSER_PROXY"
 	cmd := w.cradle("run", "reviewer", "--", "-p", fmt.Sprintf("Review it\nCALL bash {\"command\":%q}\nTHEN\nSAY reviewed", command))
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -52,7 +53,7 @@ func TestReviewerReadsAndDoesNotWrite(t *testing.T) {
 		t.Errorf("tools %q, prompt:\n%s", first.Tools, first.System())
 	}
 	result := model.Requests()[1].Last().Text
-	for _, want := range []string{"fine as it is", "Permission denied", "looks good"} {
+	for _, want := range []string{"fine as it is", "Permission denied", "looks good", "proxy http://proxy.example:1"} {
 		if !strings.Contains(result, want) {
 			t.Errorf("%q is not in the tool's result %q", want, result)
 		}

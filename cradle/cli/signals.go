@@ -28,7 +28,12 @@ func watchSignals(parent context.Context) (ctx context.Context, s *signals, stop
 	ctx, cancel := context.WithCancelCause(parent)
 	s = &signals{cancel: cancel}
 	incoming := make(chan os.Signal, 8)
-	signal.Notify(incoming, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		// Whoever had it ignored, as nohup does, wants it so for pi as well; listening would undo that.
+		if !signal.Ignored(sig) {
+			signal.Notify(incoming, sig)
+		}
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
