@@ -18,6 +18,10 @@ var update = flag.Bool("update", false, "rewrite what the scripts compare with")
 
 // TestMain lets the test binary play cradle and the programs that cradle starts, each under its own name.
 func TestMain(m *testing.M) {
+	// Built with -race, each process would sleep for a second at its end. Every child inherits this, and passes it on.
+	if err := os.Setenv("GORACE", "atexit_sleep_ms=0"); err != nil {
+		panic(err)
+	}
 	commands := map[string]func(){"cradle": func() { os.Exit(cli.Run(os.Args[1:], os.Stdout, os.Stderr)) }}
 	for name, fake := range fakes {
 		commands[name] = func() { os.Exit(play(name, fake)) }
@@ -47,6 +51,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("HOME", filepath.Join(work, "home"))
 			env.Setenv("PATH", filepath.Join(work, "bin")+":/usr/bin:/bin")
 			env.Setenv(state.RootEnv, filepath.Join(work, "state"))
+			env.Setenv("GORACE", os.Getenv("GORACE"))
 			env.Setenv(logEnv, filepath.Join(work, "log"))
 			return link(filepath.Join(work, "bin"), "cradle")
 		},

@@ -51,7 +51,7 @@ func newWorldIn(t *testing.T, root string, files map[string]string, programs ...
 	if err := link(w.bin, append(programs, "cradle")...); err != nil {
 		t.Fatal(err)
 	}
-	w.env = []string{"HOME=" + root + "/home", "PATH=" + w.bin + ":" + systemPath, state.RootEnv + "=" + root + "/state", logEnv + "=" + root + "/log"}
+	w.env = []string{"HOME=" + root + "/home", "PATH=" + w.bin + ":" + systemPath, state.RootEnv + "=" + root + "/state", logEnv + "=" + root + "/log", "GORACE=" + os.Getenv("GORACE")}
 	return w
 }
 

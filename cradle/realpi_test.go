@@ -55,6 +55,7 @@ func TestRealPiIsTheFoldersAgentAndNobodyElse(t *testing.T) {
 	for name, text := range personal {
 		e.Write(filepath.Join(e.AgentDir, name), text)
 	}
+	e.Setenv("GORACE", os.Getenv("GORACE"))
 	e.Setenv(state.RootEnv, e.Dir("cradle-state"))
 	agent := agentCopy(t, "hello", e.Root, e.Model.URL())
 

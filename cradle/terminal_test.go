@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -18,6 +19,7 @@ func TestTerminalIsThePis(t *testing.T) {
 	if err := link(e.BinDir, "cradle"); err != nil {
 		t.Fatal(err)
 	}
+	e.Setenv("GORACE", os.Getenv("GORACE"))
 	e.Setenv(state.RootEnv, e.Dir("cradle-state"))
 	agent := agentCopy(t, "hello", e.Root, e.Model.URL())
 	args := []string{"new-window", "-d", "-P", "-F", "#{pane_id}", "-t", "=main:", "-c", e.Work, "--", "env"}
