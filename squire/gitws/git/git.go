@@ -121,7 +121,7 @@ func (a *Asker) AskWith(ctx context.Context, stdin io.Reader, args ...string) ([
 // Is asks a question that git answers by its exit code: 0 is yes, 1 is no, anything else an error.
 func (a *Asker) Is(ctx context.Context, args ...string) (bool, error) {
 	_, err := a.Ask(ctx, args...)
-	if code, exited := exitCode(err); exited && code == 1 {
+	if No(err) {
 		return false, nil
 	}
 	return err == nil, err
@@ -203,4 +203,10 @@ func Canonical(path string) string {
 		}
 		rest = filepath.Join(filepath.Base(dir), rest)
 	}
+}
+
+// No says whether err is an exit code of 1, by which many of git's commands say no, or nothing found.
+func No(err error) bool {
+	code, exited := exitCode(err)
+	return exited && code == 1
 }

@@ -46,14 +46,14 @@ var (
 )
 
 func (a *Asker) look(ctx context.Context, launch *gitws.State) (*gitws.Tree, error) {
-	here, err := a.locate(ctx)
-	if errors.Is(err, errNoCheckout) {
+	here, err := a.Where(ctx)
+	if errors.Is(err, ErrNoCheckout) {
 		return nil, errMoved
 	}
 	if err != nil {
 		return nil, err
 	}
-	if here.root != launch.Identity.CheckoutRoot || here.common != launch.Identity.CommonDir {
+	if here.Root != launch.Identity.CheckoutRoot || here.CommonDir != launch.Identity.CommonDir {
 		return nil, errMoved
 	}
 	status, pos, err := a.Status(ctx)
@@ -94,7 +94,7 @@ func (a *Asker) Status(ctx context.Context, extra ...string) (gitws.Status, gitw
 	if status.Branch != gitws.DetachedHead {
 		return status, gitws.OnBranch(status.Branch), nil
 	}
-	pos, err := a.position(ctx)
+	pos, err := a.Position(ctx)
 	return status, pos, err
 }
 
