@@ -165,13 +165,16 @@ func why(err error) error {
 	for i, line := range lines {
 		lines[i] = gitws.Inline(strings.TrimSpace(line))
 	}
-	return fmt.Errorf("%s: %w", strings.Join(lines[max(0, len(lines)-10):], "; "), &gitError{err})
+	return &gitError{strings.Join(lines[max(0, len(lines)-10):], "; "), err}
 }
 
-// gitError keeps a cause whose text has been told already.
-type gitError struct{ cause error }
+// gitError is a failure in git's words.
+type gitError struct {
+	text  string
+	cause error
+}
 
-func (e *gitError) Error() string { return "git failed" }
+func (e *gitError) Error() string { return e.text }
 func (e *gitError) Unwrap() error { return e.cause }
 
 // removeFolders takes away the folders that a plan had to make above its worktree, as far as they are empty.
