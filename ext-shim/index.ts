@@ -10,7 +10,9 @@ import {
 	type ExtensionAPI,
 	type ExtensionContext,
 	getAgentDir,
+	hasTrustRequiringProjectResources,
 	VERSION as PI_VERSION,
+	ProjectTrustStore,
 	type SessionStartEvent,
 	type ToolDefinition,
 } from "@earendil-works/pi-coding-agent";
@@ -401,6 +403,14 @@ class Squire {
 						? await ctx.ui.input(title, message, { signal })
 						: await ctx.ui.editor(title, prefill);
 			return { ok: answer !== undefined, value: answer ?? "" };
+		},
+		"host.trust.look": ({ dir, key }) => {
+			const saved = new ProjectTrustStore(this.agentDir).get(key) ?? undefined;
+			return { ...(saved !== undefined && { saved }), protected: hasTrustRequiringProjectResources(dir) };
+		},
+		"host.trust.save": ({ updates }, _session, signal) => {
+			if (!signal.aborted) new ProjectTrustStore(this.agentDir).setMany(updates);
+			return {};
 		},
 	};
 

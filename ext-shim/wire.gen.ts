@@ -55,6 +55,10 @@ export const HOST_MODELS = "host.models";
 export const HOST_TOOLS = "host.tools";
 /** ask the user */
 export const HOST_DIALOG = "host.dialog";
+/** what is known of trust in a directory */
+export const HOST_TRUST_LOOK = "host.trust.look";
+/** change pi's saved decisions */
+export const HOST_TRUST_SAVE = "host.trust.save";
 
 // Error codes beyond JSON-RPC's own.
 /** the two sides are of different versions */
@@ -424,6 +428,31 @@ export interface DialogResult {
 	value: string;
 }
 
+/** TrustLookParams asks for what decides about trust in Dir. Key is the directory whose saved decision counts there. */
+export interface TrustLookParams {
+	dir: string;
+	key: string;
+}
+
+/** TrustLookResult answers it, from pi's trust store and the directory as they are now. */
+export interface TrustLookResult {
+	/** the decision saved for Key or, nearest first, a folder above it */
+	saved?: boolean;
+	/** there is something for Dir that pi loads only with trust */
+	protected: boolean;
+}
+
+/** TrustSaveParams changes pi's trust store, all at once. The host saves nothing when the call was cancelled before. */
+export interface TrustSaveParams {
+	updates: TrustUpdate[];
+}
+
+/** TrustUpdate is one change. A null Decision removes what is saved for exactly this path. */
+export interface TrustUpdate {
+	path: string;
+	decision: boolean | null;
+}
+
 /** Every method the host may call on the helper, with what it takes and gives. Notifications give nothing. */
 export interface HelperMethods {
 	initialize: { params: InitializeParams; result: InitializeResult };
@@ -454,6 +483,8 @@ export interface HostMethods {
 	"host.models": { params: ModelsParams; result: ModelsResult };
 	"host.tools": { params: Empty; result: ToolsResult };
 	"host.dialog": { params: DialogParams; result: DialogResult };
+	"host.trust.look": { params: TrustLookParams; result: TrustLookResult };
+	"host.trust.save": { params: TrustSaveParams; result: Empty };
 	cancel: { params: CancelParams; result: undefined };
 }
 

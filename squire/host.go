@@ -83,3 +83,19 @@ func (h host) models(ctx context.Context, all bool) (wire.ModelsResult, error) {
 	err := h.Call(ctx, wire.HostModels, wire.ModelsParams{All: all}, &res)
 	return res, err
 }
+
+func (h host) dialog(ctx context.Context, p wire.DialogParams) (wire.DialogResult, error) {
+	var res wire.DialogResult
+	err := h.Call(ctx, wire.HostDialog, p, &res)
+	return res, err
+}
+
+func (h host) lookTrust(ctx context.Context, p wire.TrustLookParams) (wire.TrustLookResult, error) {
+	var res wire.TrustLookResult
+	err := h.Call(ctx, wire.HostTrustLook, p, &res)
+	return res, err
+}
+
+func (h host) saveTrust(ctx context.Context, updates []wire.TrustUpdate) error {
+	return h.Call(ctx, wire.HostTrustSave, wire.TrustSaveParams{Updates: updates}, &wire.Empty{})
+}

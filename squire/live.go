@@ -15,6 +15,7 @@ import (
 	"pi-cradle/squire/records"
 	"pi-cradle/squire/results"
 	"pi-cradle/squire/session"
+	"pi-cradle/squire/trust/desk"
 )
 
 // live is one pi session being served: the owner of its state, its files, its mail and its timers.
@@ -40,6 +41,9 @@ type live struct {
 	told   wire.Claims
 	badges map[string]string
 	poll   *poller
+	server *desk.Server // nil while no delegate may need to ask
+
+	desk *desk.Desk // where this session's user is asked
 
 	briefing briefing
 
@@ -52,6 +56,7 @@ func newLive(s *Service, p wire.SessionStartParams) *live {
 	l := &live{svc: s, host: s.host, start: p, dir: records.In(p.AgentDir), ctx: ctx, cancel: cancel, badges: map[string]string{}, restored: make(chan struct{})}
 	l.poll = newPoller(l)
 	l.post = newPost(l)
+	l.desk = desk.New(l.askTrust)
 	return l
 }
 
@@ -347,6 +352,7 @@ func (l *live) close(ctx context.Context) error {
 	l.cancel()
 	l.poll.stop()
 	l.post.close(ctx)
+	l.closeDesk(ctx)
 	done := make(chan struct{})
 	go func() {
 		l.work.Wait()
@@ -360,7 +366,7 @@ func (l *live) close(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.broken = errors.New("the session has ended")
+	l.broken = errSessionEnded
 	if l.unlock != nil {
 		l.unlock()
 		l.unlock = nil

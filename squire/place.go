@@ -8,6 +8,7 @@ import (
 	"pi-cradle/squire/session"
 	"pi-cradle/squire/settings"
 	"pi-cradle/squire/tmux"
+	"pi-cradle/squire/trust"
 )
 
 // place is where a delegate works, and whether its project is trusted there.
@@ -17,8 +18,10 @@ type place struct {
 }
 
 // findPlace decides where a delegate works.
-func (l *live) findPlace(_ context.Context, _ order) (place, error) {
-	return place{cwd: l.start.Cwd, trusted: l.start.Trusted}, nil
+func (l *live) findPlace(ctx context.Context, o order) (place, error) {
+	here := trust.Place{Dir: l.start.Cwd}
+	trusted, err := l.resolveTrust(ctx, site{agent: o.Agent, own: here, target: here})
+	return place{cwd: here.Dir, trusted: trusted}, err
 }
 
 // target is the tmux session in which a delegate's window opens.

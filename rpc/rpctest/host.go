@@ -84,6 +84,8 @@ func (p *Pi) hostMux() *rpc.Mux {
 		return out, nil
 	})
 	asked(p, mux, wire.HostTools, func(context.Context, wire.Empty) (wire.ToolsResult, error) { return p.options.Tools, nil })
+	asked(p, mux, wire.HostTrustLook, p.hostTrustLook)
+	asked(p, mux, wire.HostTrustSave, p.hostTrustSave)
 	asked(p, mux, wire.HostDialog, func(context.Context, wire.DialogParams) (wire.DialogResult, error) {
 		var answer wire.DialogResult
 		p.change(func() {

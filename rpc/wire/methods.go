@@ -36,5 +36,7 @@ var HostMethods = []Method{
 	{HostModels, ModelsParams{}, ModelsResult{}},
 	{HostTools, Empty{}, ToolsResult{}},
 	{HostDialog, DialogParams{}, DialogResult{}},
+	{HostTrustLook, TrustLookParams{}, TrustLookResult{}},
+	{HostTrustSave, TrustSaveParams{}, Empty{}},
 	{Cancel, CancelParams{}, nil},
 }

@@ -40,6 +40,9 @@ const (
 	HostModels  = "host.models"  // the model registry
 	HostTools   = "host.tools"   // the session's tools
 	HostDialog  = "host.dialog"  // ask the user
+
+	HostTrustLook = "host.trust.look" // what is known of trust in a directory
+	HostTrustSave = "host.trust.save" // change pi's saved decisions
 )
 
 // Error codes beyond JSON-RPC's own.
@@ -322,4 +325,27 @@ type DialogParams struct {
 type DialogResult struct {
 	OK    bool   `json:"ok"`
 	Value string `json:"value"`
+}
+
+// TrustLookParams asks for what decides about trust in Dir. Key is the directory whose saved decision counts there.
+type TrustLookParams struct {
+	Dir string `json:"dir"`
+	Key string `json:"key"`
+}
+
+// TrustLookResult answers it, from pi's trust store and the directory as they are now.
+type TrustLookResult struct {
+	Saved     *bool `json:"saved,omitempty"` // the decision saved for Key or, nearest first, a folder above it
+	Protected bool  `json:"protected"`       // there is something for Dir that pi loads only with trust
+}
+
+// TrustSaveParams changes pi's trust store, all at once. The host saves nothing when the call was cancelled before.
+type TrustSaveParams struct {
+	Updates []TrustUpdate `json:"updates"`
+}
+
+// TrustUpdate is one change. A null Decision removes what is saved for exactly this path.
+type TrustUpdate struct {
+	Path     string `json:"path"`
+	Decision *bool  `json:"decision"`
 }
