@@ -20,6 +20,7 @@ type State struct {
 	Status   map[string]string   // footer entries by key
 	Tools    map[string]string   // tools whose description was replaced
 	Claims   wire.Claims
+	Ends     int            // how many helpers have ended
 	Calls    map[string]int // how often each host method was called
 	Runs     int            // how many runs have started
 	Running  bool
@@ -134,13 +135,10 @@ func Idle(n int) Expectation {
 	}
 }
 
-// HelperGone expects the helper's end.
-func HelperGone() Expectation {
+// HelperEnded expects at least n helpers to have come to an end.
+func HelperEnded(n int) Expectation {
 	return func(s State) (Verdict, string) {
-		if s.Down != "" {
-			return Met, s.Down
-		}
-		return Unmet, "the helper lives"
+		return met(s.Ends >= n, s, "%d helpers have ended, not %d", s.Ends, n)
 	}
 }
 

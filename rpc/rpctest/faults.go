@@ -52,11 +52,16 @@ func (p *Pi) Restart() {
 // Die is the end of pi by SIGKILL, and of the helper with it when both is set; otherwise the helper's input ends, and it must go
 // by itself. The Session can be opened by another Pi then.
 func (p *Pi) Die(both bool) {
-	p.change(func() { p.ending, p.session, p.running = true, nil, false })
+	p.change(p.dieLocked)
 	if both {
 		p.Kill()
 	}
 	p.Close()
+}
+
+func (p *Pi) dieLocked() {
+	p.ending, p.session, p.running = true, nil, false
+	p.end()
 }
 
 // Close ends the helper's input and waits for its end.

@@ -28,13 +28,15 @@ type Options struct {
 	Models wire.ModelsResult // the registry; those not Available are listed only when all are asked for
 	Tools  wire.ToolsResult
 
-	// Run plays every run of the model: it gets the text that started it and gives the outcome. nil leaves runs to the test,
-	// which ends each with Settle.
-	Run func(text string) wire.RunSettledParams
+	// Run plays every run of the model, on a goroutine of its own: it gets the text that started it and gives the outcome. ctx
+	// ends with pi. nil leaves runs to the test, which ends each with Settle.
+	Run func(ctx context.Context, text string) wire.RunSettledParams
 
-	// Revive starts the helper again as soon as it has died while its session waits for mail. Without it, the helper is started
-	// again when it is next needed.
-	Revive bool
+	// NoRevive leaves a helper that has died alone until it is next needed. Otherwise it is started again at once, as the
+	// extension does, when the session waits for answers or tasks.
+	NoRevive bool
+	// DiesWithHelper makes one death of both: pi does nothing more once its helper has ended.
+	DiesWithHelper bool
 	// MayDie says that the helper is going to end in ways that are no mistake.
 	MayDie bool
 }
@@ -45,7 +47,8 @@ type Pi struct {
 	options  Options
 	label    func(func())
 	recorder recorder
-	ctx      context.Context // ends with the test
+	ctx      context.Context // ends with pi
+	end      context.CancelFunc
 	work     sync.WaitGroup
 
 	connecting sync.Mutex // held while a helper is started
@@ -54,6 +57,7 @@ type Pi struct {
 	changed    chan struct{} // closed, and replaced, whenever something below changes
 	life       *life         // the helper at hand; nil before the first
 	session    *Session
+	served     *Session // the session of which some helper of this Pi has been told
 	running    bool
 	runs       int
 	exited     bool
@@ -61,6 +65,7 @@ type Pi struct {
 	status     map[string]string
 	tools      map[string]string
 	claims     wire.Claims
+	ends       int
 	calls      map[string]int
 	dialogs    []wire.DialogResult
 	responders map[string]Responder
@@ -85,15 +90,15 @@ const endLimit = 20 * time.Second
 func Start(t testing.TB, o Options) *Pi {
 	t.Helper()
 	label := labelled(t)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, end := context.WithCancel(context.Background())
 	p := &Pi{
-		t: t, options: o, label: label, ctx: ctx, recorder: recorder{start: time.Now()}, changed: make(chan struct{}),
+		t: t, options: o, label: label, ctx: ctx, end: end, recorder: recorder{start: time.Now()}, changed: make(chan struct{}),
 		status: map[string]string{}, tools: map[string]string{}, calls: map[string]int{},
 		responders: map[string]Responder{}, listeners: map[string][]func(map[string]any){},
 	}
 	t.Cleanup(func() {
 		p.change(func() { p.ending = true })
-		cancel()
+		end()
 		p.Close()
 		p.work.Wait()
 		if t.Failed() {
@@ -128,6 +133,8 @@ func (p *Pi) lastWords() string {
 	return p.life.stderr.String()
 }
 
+var errOver = errors.New("pi has ended")
+
 // connect gives a helper that is up and serves the session, after starting one if need be. Any goroutine may call it.
 func (p *Pi) connect() (*life, error) {
 	p.connecting.Lock()
@@ -143,8 +150,8 @@ func (p *Pi) connect() (*life, error) {
 		default:
 		}
 	}
-	if ending {
-		return nil, errors.New("the test is over")
+	if ending || !up && l != nil && p.options.DiesWithHelper {
+		return nil, errOver
 	}
 	if !up {
 		var err error
@@ -198,7 +205,7 @@ func (p *Pi) watch(l *life) {
 	err := l.end(endLimit)
 	_ = l.conn.Close(context.Background()) // the handlers' contexts have ended
 	p.mu.Lock()
-	wanted, ending, revive := l.wanted || p.options.MayDie, p.ending, p.options.Revive && p.waitsForMailLocked()
+	wanted, ending, revive := l.wanted || p.options.MayDie, p.ending, p.revivesLocked()
 	p.mu.Unlock()
 	if err != nil && !wanted {
 		p.t.Error(err)
@@ -209,9 +216,13 @@ func (p *Pi) watch(l *life) {
 	}
 	p.change(func() {
 		l.down = how
+		p.ends++
 		p.recorder.add("", "the helper has ended: "+how)
 		if !ending {
 			p.notices = append(p.notices, wire.NotifyParams{Level: "error", Text: "squire: the helper has ended: " + how})
+		}
+		if p.options.DiesWithHelper {
+			p.dieLocked()
 		}
 	})
 	if revive && !ending {
@@ -221,8 +232,8 @@ func (p *Pi) watch(l *life) {
 	}
 }
 
-func (p *Pi) waitsForMailLocked() bool {
-	return p.session != nil && (len(p.claims.Requests) > 0 || p.claims.Parent != "")
+func (p *Pi) revivesLocked() bool {
+	return !p.options.NoRevive && !p.options.DiesWithHelper && p.session != nil && (len(p.claims.Requests) > 0 || p.claims.Parent != "")
 }
 
 // StartSession opens a session, in place of the one before.
@@ -241,17 +252,21 @@ func (p *Pi) TrySession(s *Session) (wire.SessionStartResult, error) {
 	if err != nil {
 		return wire.SessionStartResult{}, err
 	}
-	p.change(func() { p.session, p.running, p.exited, p.claims = s, false, false, wire.Claims{} })
+	p.change(func() { p.session, p.served, p.running, p.exited, p.claims = s, nil, false, false, wire.Claims{} })
 	return p.serveSession(l, s)
 }
 
 func (p *Pi) serveSession(l *life, s *Session) (wire.SessionStartResult, error) {
 	var result wire.SessionStartResult
-	if err := p.call(l, wire.SessionStart, s.Start, &result); err != nil {
+	start := s.Start
+	p.mu.Lock()
+	start.Again = p.served == s
+	p.mu.Unlock()
+	if err := p.call(l, wire.SessionStart, start, &result); err != nil {
 		return result, err
 	}
 	p.change(func() {
-		l.served = s
+		l.served, p.served = s, s
 		p.claims = result.Claims
 		for _, update := range result.Tools {
 			p.tools[update.Name] = update.Description
@@ -264,7 +279,7 @@ func (p *Pi) serveSession(l *life, s *Session) (wire.SessionStartResult, error) 
 func (p *Pi) EndSession(reason string) error {
 	err := p.Ask(wire.SessionShutdown, wire.SessionShutdownParams{Reason: reason}, nil)
 	p.change(func() {
-		p.session, p.running = nil, false
+		p.session, p.served, p.running = nil, nil, false
 		if p.life != nil {
 			p.life.served = nil
 		}
@@ -338,15 +353,22 @@ func (p *Pi) State() State {
 	defer p.mu.Unlock()
 	s := State{
 		Notices: slices.Clone(p.notices), Status: maps.Clone(p.status), Tools: maps.Clone(p.tools), Claims: p.claims,
-		Calls: maps.Clone(p.calls), Runs: p.runs, Running: p.running, Exited: p.exited, recorder: &p.recorder,
+		Ends: p.ends, Calls: maps.Clone(p.calls), Runs: p.runs, Running: p.running, Exited: p.exited, recorder: &p.recorder,
 	}
 	if p.session != nil {
 		s.Messages, s.Prompts = p.session.Messages(), p.session.Prompts()
 	}
-	if p.life != nil && !p.options.Revive {
+	if p.life != nil && !p.revivesLocked() {
 		s.Down = p.life.down
 	}
 	return s
+}
+
+// Changed is closed at the next change of the state. Take it before looking at State. Any goroutine may call it.
+func (p *Pi) Changed() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.changed
 }
 
 // Await waits until e is met and gives the state that met it. It fails the test when e can't be met any more, or not in time.
@@ -355,9 +377,7 @@ func (p *Pi) Await(e Expectation) State {
 	deadline := time.NewTimer(Deadline)
 	defer deadline.Stop()
 	for {
-		p.mu.Lock()
-		changed := p.changed
-		p.mu.Unlock()
+		changed := p.Changed()
 		state := p.State()
 		verdict, why := e(state)
 		switch verdict {

@@ -213,6 +213,7 @@ func TestWithheldAnswers(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	eachMode(t, func(t *testing.T, o Options) {
+		o.NoRevive = true
 		pi := Start(t, o)
 		session := NewSession(t.TempDir(), t.TempDir())
 		pi.StartSession(session)
@@ -233,12 +234,12 @@ func TestFaults(t *testing.T) {
 		call.Wait()
 
 		pi.Kill()
-		pi.Await(HelperGone())
+		pi.Await(HelperEnded(1))
 		if got := pi.Tool("echo", "again").Text; got != "again" { // started again, and told of the session
 			t.Errorf("got %q", got)
 		}
 		pi.EndInput()
-		pi.Await(HelperGone())
+		pi.Await(HelperEnded(2))
 		pi.Die(false)
 
 		next := Start(t, o)
@@ -251,8 +252,8 @@ func TestFaults(t *testing.T) {
 
 func TestPlayedRunsAndRevival(t *testing.T) {
 	eachMode(t, func(t *testing.T, o Options) {
-		o.Revive, o.MayDie = true, true
-		o.Run = func(text string) wire.RunSettledParams { return Done("answer to " + text) }
+		o.MayDie = true
+		o.Run = func(_ context.Context, text string) wire.RunSettledParams { return Done("answer to " + text) }
 		pi := Start(t, o)
 		pi.StartSession(NewSession(t.TempDir(), t.TempDir()))
 		pi.Tool("prompt", "question")
@@ -260,7 +261,7 @@ func TestPlayedRunsAndRevival(t *testing.T) {
 		pi.Kill()
 		pi.Await(Notified("error", "the helper has ended"))
 		pi.Await(func(s State) (Verdict, string) {
-			return met(strings.Count(pi.Transcript(), wire.SessionStart) >= 2, s, "no second session.start")
+			return met(strings.Count(pi.Transcript(), `"again":true`) == 1, s, "the session was not taken up again")
 		})
 	})
 }
@@ -335,7 +336,7 @@ func TestFailuresSpeak(t *testing.T) {
 		want []string
 	}{
 		"unmeetable": {func(t testing.TB) {
-			pi := Start(t, Options{MayDie: true})
+			pi := Start(t, Options{MayDie: true, NoRevive: true})
 			pi.StartSession(NewSession("/agent", "/cwd"))
 			pi.TryTool("crash", "")
 			pi.Await(Sent("never"))

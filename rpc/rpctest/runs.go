@@ -55,7 +55,7 @@ func (p *Pi) startRunLocked(text string) {
 			if _, err := p.prepare(); err != nil {
 				p.event("run.prepare: %v", err)
 			}
-			outcome := p.options.Run(text)
+			outcome := p.options.Run(p.ctx, text)
 			p.mu.Lock()
 			over := p.session != session
 			p.mu.Unlock()
