@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"testing"
 	"time"
 )
 
@@ -20,6 +21,16 @@ const (
 
 // testOnlyFault, when set, runs before each step of Write; a non-nil error stands for the step's failure.
 var testOnlyFault func(step, path string) error
+
+// SetFault sets what runs before each step of a write in a process that is a test binary, and plays a program: "create", "write",
+// "rename", and "done" once the file is in place. It is for letting that program die there; an error stands for the step's failure.
+// Call it before anything is written. In any other process it panics.
+func SetFault(fn func(step, path string) error) {
+	if !testing.Testing() {
+		panic("durable: faults are for tests")
+	}
+	testOnlyFault = fn
+}
 
 func fault(step, path string) error {
 	if testOnlyFault == nil {
@@ -108,7 +119,10 @@ func publish(f *os.File, path string, data []byte, sync bool) (err error) {
 	if err = fault("rename", path); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	if err = os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return fault("done", path)
 }
 
 // WriteJSON writes v as indented JSON with a final newline.
