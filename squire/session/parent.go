@@ -213,11 +213,13 @@ func (s *State) Count() int {
 }
 
 // Awaited maps the request ids that this session takes replies for to the address that may answer. A closed or gone delegation
-// stays in it: a late answer is still an answer.
+// stays in it: a late answer is still an answer. So does an answered one: a delegate that died while it answered sends the answer
+// again, and a process of ours that died while it took the answer in has left it unclaimed. Either copy has to end here, or
+// somebody else would show it.
 func (s *State) Awaited() map[string]string {
 	out := map[string]string{}
 	for _, d := range s.Children.Delegations {
-		if d.Request != "" && d.Result == nil {
+		if d.Request != "" {
 			out[d.Request] = d.ID
 		}
 	}
