@@ -1,0 +1,53 @@
+package faulttest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// steps plays one delegation without a fault and gives the names of all steps of one side.
+func steps(t *testing.T, delegate bool) []string {
+	t.Helper()
+	w := newWorld(t)
+	p := start(w, victim{delegate: delegate})
+	p.finish()
+	p.check()
+	if p.failed != nil || w.parent.Count(answer) != 1 {
+		t.Fatalf("without a fault: %v, %d answers", p.failed, w.parent.Count(answer))
+	}
+	data, err := os.ReadFile(filepath.Join(w.dir, "steps"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := strings.Split(strings.TrimSpace(string(data)), "\n")
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func TestKilledAtEveryStep(t *testing.T) {
+	for _, side := range []string{"parent", "delegate"} {
+		t.Run(side, func(t *testing.T) {
+			names := steps(t, side == "delegate")
+			if len(names) < 8 {
+				t.Fatalf("only %d steps were seen: %v", len(names), names)
+			}
+			for _, name := range names {
+				for _, pi := range []bool{false, true} {
+					t.Run(fmt.Sprintf("%s/pi dies %v", strings.ReplaceAll(name, "/", ":"), pi), func(t *testing.T) {
+						t.Parallel()
+						p := start(newWorld(t), victim{delegate: side == "delegate", step: name, pi: pi})
+						p.finish()
+						p.check()
+						if _, err := os.Stat(p.marker); err != nil {
+							t.Errorf("nobody died: %v", err)
+						}
+					})
+				}
+			}
+		})
+	}
+}
