@@ -91,7 +91,9 @@ func (l *live) writeFiles(ctx context.Context, p plan, d *session.Delegation) er
 		return durable.Write(l.dir.Prompt(l.id(), d.ID), []byte(p.prompt+"\n"))
 	})
 	group.Go(func() error { return l.sendTask(ctx, p, d) })
-	return group.Wait()
+	err := group.Wait()
+	p.place.workspace() // git has looked before the delegate can change anything
+	return err
 }
 
 // writeSpec hears what other extensions add to the launch, once the task is sent, and writes down what the launcher is to start.
@@ -130,7 +132,7 @@ func writeSessionHeader(d *session.Delegation) error {
 }
 
 func (l *live) opened(id string, p plan, w tmux.Window) (started, error) {
-	err := l.apply(session.Opened{ID: id, Window: locator(p.target.server.Socket, w)})
+	err := l.apply(session.Opened{ID: id, Window: locator(p.target.server.Socket, w), Workspace: p.place.workspace()})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	d := l.state.Find(id)

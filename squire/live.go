@@ -34,6 +34,8 @@ type live struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup // every goroutine of this session
 
+	spawning sync.Mutex // held to start one of them, and to end ctx
+
 	mu     sync.Mutex
 	state  session.State
 	broken error  // the records can't be read or another process has them: nothing is launched, completed or taken
@@ -190,13 +192,16 @@ func (l *live) healthy() error {
 	return l.broken
 }
 
-// spawn runs fn on a goroutine that close waits for.
+// spawn runs fn on a goroutine that close waits for. Once close has begun nobody waits any more: what a late call still spawns
+// finds its context ended.
 func (l *live) spawn(fn func()) {
-	l.work.Add(1)
-	go func() {
-		defer l.work.Done()
-		fn()
-	}()
+	l.spawning.Lock()
+	defer l.spawning.Unlock()
+	if l.ctx.Err() != nil {
+		go fn()
+		return
+	}
+	l.work.Go(fn)
 }
 
 // apply changes the state. Its error is that of a save: what the event told is known in memory, and not on disk.
@@ -237,8 +242,7 @@ func (l *live) perform(a session.Action) error {
 	case session.Notify:
 		l.host.notify(a.Level, a.Text)
 	case session.Show:
-		message := results.Message(a, l.svc.cfg.Home)
-		l.spawn(func() { l.show(message) })
+		l.spawn(func() { l.show(a) })
 	case session.Wake:
 		l.spawn(func() { l.wake() })
 	case session.RetryLater:
@@ -273,7 +277,11 @@ func (l *live) after(d time.Duration, fn func()) {
 	})
 }
 
-func (l *live) show(message wire.SendParams) {
+func (l *live) show(a session.Show) {
+	l.inspectResults(a.Items)
+	l.mu.Lock()
+	message := results.Message(a, l.svc.cfg.Home)
+	l.mu.Unlock()
 	err := l.host.send(l.ctx, message)
 	if l.ctx.Err() != nil {
 		return // the session is over; the record says "sent", and the next start looks it up
@@ -349,7 +357,9 @@ func (l *live) reflect() {
 
 // close lets go of the session: nothing is sent or taken any more when it returns, and another process may own it.
 func (l *live) close(ctx context.Context) error {
+	l.spawning.Lock()
 	l.cancel()
+	l.spawning.Unlock()
 	l.poll.stop()
 	l.post.close(ctx)
 	l.closeDesk(ctx)

@@ -2,9 +2,11 @@ package squire
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"pi-cradle/internal/usererr"
+	"pi-cradle/squire/gitws"
 	"pi-cradle/squire/session"
 	"pi-cradle/squire/settings"
 	"pi-cradle/squire/tmux"
@@ -13,15 +15,16 @@ import (
 
 // place is where a delegate works, and whether its project is trusted there.
 type place struct {
-	cwd     string // absolute
-	trusted bool
+	cwd       string // absolute
+	trusted   bool
+	workspace func() json.RawMessage // waits for the record of the directory and its checkout
 }
 
 // findPlace decides where a delegate works.
 func (l *live) findPlace(ctx context.Context, o order) (place, error) {
 	here := trust.Place{Dir: l.start.Cwd}
 	trusted, err := l.resolveTrust(ctx, site{agent: o.Agent, own: here, target: here})
-	return place{cwd: here.Dir, trusted: trusted}, err
+	return place{cwd: here.Dir, trusted: trusted, workspace: l.inspect(l.ctx, gitws.Inherited, here.Dir)}, err
 }
 
 // target is the tmux session in which a delegate's window opens.

@@ -76,10 +76,11 @@ func (l *live) toolStatus(ctx context.Context, raw json.RawMessage) (wire.ToolCa
 			where[d.ID] = d.Window
 		}
 	}
+	checkouts := snapshots(ctx, list)
 	seen := presences(ctx, where)
 	states := make([]results.State, len(list))
 	for i := range list {
-		states[i] = results.StateOf(&list[i], seen[list[i].ID], l.svc.cfg.Now())
+		states[i] = results.StateOf(&list[i], seen[list[i].ID], checkouts()[i], l.svc.cfg.Now())
 	}
 	return results.Status(states, l.svc.cfg.Home), nil
 }

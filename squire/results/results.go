@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pi-cradle/rpc/wire"
+	"pi-cradle/squire/gitws"
 	"pi-cradle/squire/session"
 	"pi-cradle/squire/views"
 )
@@ -50,21 +51,23 @@ func Wake(id string) wire.SendParams {
 
 // detail is what programs read of one item.
 type detail struct {
-	Delegation string `json:"delegation"`
-	Agent      string `json:"agent"`
-	Name       string `json:"name"`
-	Model      string `json:"model"`
-	Finished   string `json:"finishedModel,omitempty"`
-	Request    string `json:"request"`
-	Status     string `json:"status"`
-	Envelope   string `json:"envelope,omitempty"`
-	Session    string `json:"session"`
-	Cwd        string `json:"cwd"`
+	Delegation string          `json:"delegation"`
+	Agent      string          `json:"agent"`
+	Name       string          `json:"name"`
+	Model      string          `json:"model"`
+	Finished   string          `json:"finishedModel,omitempty"`
+	Request    string          `json:"request"`
+	Status     string          `json:"status"`
+	Envelope   string          `json:"envelope,omitempty"`
+	Session    string          `json:"session"`
+	Cwd        string          `json:"cwd"`
+	Workspace  json.RawMessage `json:"workspace,omitempty"`
+	Snapshot   json.RawMessage `json:"workspaceSnapshot,omitempty"`
 }
 
 func describe(it session.Item) detail {
 	d := it.Delegation
-	return detail{d.ID, d.Agent, d.Name, d.Model, it.Outcome.Model, d.Request, it.Outcome.Status, it.Outcome.Path, d.SessionFile, d.Cwd}
+	return detail{d.ID, d.Agent, d.Name, d.Model, it.Outcome.Model, d.Request, it.Outcome.Status, it.Outcome.Path, d.SessionFile, d.Cwd, d.Workspace, it.Outcome.Snapshot}
 }
 
 // modelText names the model that a delegation was launched on, and the one it finished on where that is another.
@@ -93,6 +96,9 @@ func text(it session.Item, body string) string {
 		}
 	}
 	fmt.Fprintf(&b, "Working directory: %s\n", d.Cwd)
+	for _, line := range checkout(d, o) {
+		b.WriteString(line + "\n")
+	}
 	if o.Path != "" {
 		fmt.Fprintf(&b, "Envelope: %s\n", o.Path)
 	}
@@ -104,6 +110,27 @@ func text(it session.Item, body string) string {
 		return strings.TrimRight(b.String(), "\n")
 	}
 	return b.String() + "\n" + body
+}
+
+// checkout tells of the directory at launch and when the answer came.
+func checkout(d *session.Delegation, o *session.Outcome) []string {
+	var at *gitws.Snapshot
+	if len(o.Snapshot) > 0 {
+		at = new(gitws.Snapshot)
+		if json.Unmarshal(o.Snapshot, at) != nil {
+			at = nil
+		}
+	}
+	return gitws.ResultLines(workspace(d), at)
+}
+
+// workspace reads the record of a delegation's directory; nil for one that has none, or none that can be read.
+func workspace(d *session.Delegation) *gitws.Workspace {
+	var w *gitws.Workspace
+	if len(d.Workspace) == 0 || json.Unmarshal(d.Workspace, &w) != nil {
+		return nil
+	}
+	return w
 }
 
 func sessionName(d *session.Delegation) string {
@@ -173,6 +200,9 @@ func row(it session.Item, body, home string) wire.View {
 		}
 	}
 	v.Expanded = append(v.Expanded, blank)
+	for _, line := range checkout(d, o) {
+		v.Expanded = append(v.Expanded, plain(views.Line(views.Home(line, home)), "dim"))
+	}
 	for _, f := range facts(d, o, home) {
 		v.Expanded = append(v.Expanded, wire.Block{Wrap: true, Line: []wire.Span{
 			{Text: f[0] + ": ", Style: "muted"}, {Text: views.Line(f[1]), Style: "dim"},

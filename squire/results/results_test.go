@@ -11,6 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"pi-cradle/rpc/wire"
+	"pi-cradle/squire/gitws"
 	"pi-cradle/squire/session"
 )
 
@@ -146,7 +147,7 @@ func TestStatus(t *testing.T) {
 		{running, session.Alive}, {running, session.Unknown}, {running, session.Absent}, {done, session.Unknown}, {closed, session.Absent},
 		{lost(&session.Exit{Code: 1}).Delegation, session.Absent},
 	} {
-		states = append(states, StateOf(s.d, s.seen, now))
+		states = append(states, StateOf(s.d, s.seen, gitws.UnsureNow("git is missing"), now))
 	}
 	text := Status(states, "/home/u").Text
 	golden(t, "status.txt", strings.ReplaceAll(text, file, "/home/u/s/x.jsonl")+"\n")
@@ -170,7 +171,7 @@ func TestStartedAndClosed(t *testing.T) {
 func TestStructuredContentMatchesItsSchema(t *testing.T) {
 	said := map[string][]wire.ToolCallResult{"delegation_close": {Closed(Close{Delegation: *delegation(), Killed: true})}}
 	for _, d := range []*session.Delegation{delegation(), answered("x").Delegation, lost(nil).Delegation} {
-		said["delegation_status"] = append(said["delegation_status"], Status([]State{StateOf(d, session.Alive, time.Now())}, ""))
+		said["delegation_status"] = append(said["delegation_status"], Status([]State{StateOf(d, session.Alive, gitws.UnsureNow("git is missing"), time.Now())}, ""))
 	}
 	for _, tool := range wire.Tools {
 		if (tool.Output == nil) != (said[tool.Name] == nil) {

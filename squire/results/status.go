@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pi-cradle/rpc/wire"
+	"pi-cradle/squire/gitws"
 	"pi-cradle/squire/session"
 	"pi-cradle/squire/transcript"
 	"pi-cradle/squire/views"
@@ -18,14 +19,15 @@ type State struct {
 	Delegation *session.Delegation
 	Word       string // starting, running, done, closed, closed without a result, unknown
 	Note       string
-	Active     time.Time // when its session file was last written; zero when there is none yet
-	Model      string    // provider/id that answered last in it; "" when it can't be told
+	Active     time.Time      // when its session file was last written; zero when there is none yet
+	Model      string         // provider/id that answered last in it; "" when it can't be told
+	Now        gitws.Snapshot // of its checkout
 }
 
 // StateOf judges by the records first and by the window second: a close outranks a result, a result a missing window, and a tmux
 // that could not be asked is no evidence of anything. It looks at the end of the session file.
-func StateOf(d *session.Delegation, seen session.Presence, now time.Time) State {
-	s := State{Delegation: d}
+func StateOf(d *session.Delegation, seen session.Presence, checkout gitws.Snapshot, now time.Time) State {
+	s := State{Delegation: d, Now: checkout}
 	if info, err := os.Stat(d.SessionFile); err == nil {
 		s.Active = info.ModTime()
 		// A hint like the time; a file that can't be read tells nothing.
@@ -101,6 +103,7 @@ func Status(states []State, home string) wire.ToolCallResult {
 		b.WriteString("\n\n" + statusBlock(s))
 		e := entry{State: s.Word, Note: s.Note, Thinking: d.Thinking, AutoExit: d.AutoExit, WindowID: d.Window.ID, Window: d.Window.SessionName}
 		e.detail = describe(session.Item{Delegation: d, Outcome: outcome(d)})
+		e.Snapshot, _ = json.Marshal(s.Now)
 		entries = append(entries, e)
 		view.Collapsed = append(view.Collapsed, wire.Block{Line: []wire.Span{
 			{Text: views.Line(d.Name), Style: "toolTitle", Bold: true},
@@ -152,9 +155,9 @@ func statusBlock(s State) string {
 		"  state: " + s.Word + " — " + s.Note,
 		"  window: " + windowText(d),
 		"  cwd: " + d.Cwd,
-		"  auto-exit: " + autoExit,
-		"  session: " + session,
 	}
+	lines = append(lines, gitws.StatusLines(workspace(d), s.Now)...)
+	lines = append(lines, "  auto-exit: "+autoExit, "  session: "+session)
 	if d.Result != nil {
 		lines = append(lines, "  envelope: "+d.Result.Path)
 	}

@@ -1,6 +1,9 @@
 package session
 
-import "slices"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // Phase is where a delegation stands.
 type Phase string
@@ -14,25 +17,26 @@ const (
 
 // Delegation is the record of one direct child. Times are milliseconds since the epoch.
 type Delegation struct {
-	ID          string   `json:"id"` // also the child's session id and mail address
-	Agent       string   `json:"agent"`
-	Label       string   `json:"label,omitempty"`
-	Name        string   `json:"name"`  // of the window and of the pi session
-	Model       string   `json:"model"` // provider/id, "" for pi's own choice
-	Thinking    string   `json:"thinking"`
-	AutoExit    bool     `json:"autoExit"`
-	Cwd         string   `json:"cwd"`
-	SessionDir  string   `json:"sessionDir"`
-	SessionFile string   `json:"sessionFile"`
-	Request     string   `json:"request"` // id of the task's envelope; "" until it is posted
-	Skipped     []string `json:"skipped,omitempty"`
-	Window      Window   `json:"window"`
-	Phase       Phase    `json:"phase"`
-	Started     int64    `json:"started"`
-	Exit        *Exit    `json:"exit,omitempty"`
-	Result      *Outcome `json:"result,omitempty"`
-	Gone        *Outcome `json:"gone,omitempty"`
-	Closed      *Close   `json:"closed,omitempty"`
+	ID          string          `json:"id"` // also the child's session id and mail address
+	Agent       string          `json:"agent"`
+	Label       string          `json:"label,omitempty"`
+	Name        string          `json:"name"`  // of the window and of the pi session
+	Model       string          `json:"model"` // provider/id, "" for pi's own choice
+	Thinking    string          `json:"thinking"`
+	AutoExit    bool            `json:"autoExit"`
+	Cwd         string          `json:"cwd"`
+	SessionDir  string          `json:"sessionDir"`
+	SessionFile string          `json:"sessionFile"`
+	Request     string          `json:"request"` // id of the task's envelope; "" until it is posted
+	Skipped     []string        `json:"skipped,omitempty"`
+	Window      Window          `json:"window"`
+	Workspace   json.RawMessage `json:"workspace,omitempty"` // a gitws.Workspace; absent as long as the launch has not seen it
+	Phase       Phase           `json:"phase"`
+	Started     int64           `json:"started"`
+	Exit        *Exit           `json:"exit,omitempty"`
+	Result      *Outcome        `json:"result,omitempty"`
+	Gone        *Outcome        `json:"gone,omitempty"`
+	Closed      *Close          `json:"closed,omitempty"`
 
 	missed int // consecutive looks at tmux that did not find the window
 }
@@ -78,18 +82,19 @@ const (
 
 // Outcome is something the parent's model must be told: the delegate's answer, or that it is gone without one.
 type Outcome struct {
-	Status   string   `json:"status"` // of the envelope: done, failed, stopped; "gone" for a missing answer
-	Envelope string   `json:"envelope,omitempty"`
-	Path     string   `json:"path,omitempty"`
-	Body     string   `json:"body,omitempty"` // bounded by the service; dropped once processed
-	Cut      bool     `json:"cut,omitempty"`  // Body is not the whole answer
-	Task     string   `json:"task,omitempty"` // quote, bounded; dropped once processed
-	TaskPath string   `json:"taskPath,omitempty"`
-	Model    string   `json:"model,omitempty"` // provider/id that gave the answer, when it could be read
-	At       int64    `json:"at"`
-	Delivery Delivery `json:"delivery"`
-	Message  string   `json:"message,omitempty"` // id of the message it was sent in
-	Attempt  int      `json:"attempt,omitempty"`
+	Status   string          `json:"status"` // of the envelope: done, failed, stopped; "gone" for a missing answer
+	Envelope string          `json:"envelope,omitempty"`
+	Path     string          `json:"path,omitempty"`
+	Body     string          `json:"body,omitempty"` // bounded by the service; dropped once processed
+	Cut      bool            `json:"cut,omitempty"`  // Body is not the whole answer
+	Task     string          `json:"task,omitempty"` // quote, bounded; dropped once processed
+	TaskPath string          `json:"taskPath,omitempty"`
+	Snapshot json.RawMessage `json:"snapshot,omitempty"` // a gitws.Snapshot, of the moment the answer came
+	Model    string          `json:"model,omitempty"`    // provider/id that gave the answer, when it could be read
+	At       int64           `json:"at"`
+	Delivery Delivery        `json:"delivery"`
+	Message  string          `json:"message,omitempty"` // id of the message it was sent in
+	Attempt  int             `json:"attempt,omitempty"`
 }
 
 // Opening records a delegation before the first side effect of its launch.
@@ -97,9 +102,10 @@ type Opening struct{ Delegation *Delegation }
 
 // Opened adds what a launch has reached: the id of the task's envelope, and then the window.
 type Opened struct {
-	ID      string
-	Request string
-	Window  Window
+	ID        string
+	Request   string
+	Window    Window
+	Workspace json.RawMessage
 }
 
 // OpenFailed says that the launch came to nothing and all of it was taken back.
@@ -143,6 +149,9 @@ type Observed struct {
 	At      int64
 }
 
+// Inspected is what was found in the checkouts of delegates that have answered, by delegation id.
+type Inspected struct{ Snapshots map[string]json.RawMessage }
+
 // Closed records a delegation_close that has been carried out.
 type Closed struct {
 	ID     string
@@ -169,6 +178,7 @@ func (Replied) event()    {}
 func (Exited) event()     {}
 func (Observed) event()   {}
 func (Closed) event()     {}
+func (Inspected) event()  {}
 func (Settled) event()    {}
 func (LookAgain) action() {}
 
@@ -250,6 +260,13 @@ func (s *State) applyParent(e Event) []Action {
 			d.Phase = Ended
 			s.dirty = true
 		}
+	case Inspected:
+		for id, snapshot := range e.Snapshots {
+			if d := s.Find(id); d != nil && d.Result != nil && d.Result.Snapshot == nil {
+				d.Result.Snapshot = snapshot
+				s.dirty = true
+			}
+		}
 	case Shown:
 		s.shown(e)
 	case NotShown:
@@ -269,6 +286,9 @@ func (s *State) opened(e Opened) {
 	}
 	if e.Request != "" {
 		d.Request = e.Request
+	}
+	if e.Workspace != nil {
+		d.Workspace = e.Workspace
 	}
 	if e.Window != (Window{}) {
 		d.Window = e.Window
