@@ -63,7 +63,8 @@ class Squire {
 	private readonly agentDir = getAgentDir();
 	private session: Session | undefined;
 	private started: { channel: Channel; session: Session; done: Promise<void> } | undefined;
-	private early: string[] = [];
+	private readonly early: string[] = [];
+	private readonly reported = new Set<string>();
 	private inactive = new Set<string>();
 
 	constructor(pi: ExtensionAPI) {
@@ -456,8 +457,10 @@ class Squire {
 
 	/** Notices a failure that nobody asked about, unless it was noticed already or its session is gone. */
 	private report(error: unknown): void {
+		const text = describe(error);
 		const gone = error instanceof RpcError && error.code === wire.CODE_STALE;
-		if (answered(error) && !gone) this.notice("error", describe(error));
+		if (answered(error) && !gone && !this.reported.has(text)) this.notice("error", text);
+		this.reported.add(text);
 	}
 
 	private notice(level: NoticeLevel, text: string): void {

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
 import { findHelper, HelperMissing, installCommand } from "./platform.ts";
 import { Helper } from "./spawn.ts";
 import { VERSION } from "./wire.gen.ts";
@@ -166,6 +168,21 @@ test("garbage from a helper that was up ends it, and its waiting calls", async (
 	assert.match(await failure(helper.connect()), /^squire is off: .*"junk"/);
 	assert.equal(lives(pid), false);
 	assert.equal(notices.length, 1);
+});
+
+test("the process lives for as long as an answer is awaited, and not a moment longer for the helper's sake", async (t) => {
+	const { path } = setUp(t, ANSWERS);
+	const script = `
+		import { Helper } from ${JSON.stringify(new URL("spawn.ts", import.meta.url).href)};
+		const find = () => ${JSON.stringify(path)};
+		const helper = new Helper({ find, remedy: "", handle() {}, notice() {}, lost() {}, log: "/nonexistent/log" });
+		const { pid } = await (await helper.connect()).call("who", {});
+		console.log(pid);
+	`;
+	const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", script]);
+	const pid = Number(stdout);
+	assert.ok(pid > 0, stdout);
+	while (lives(pid)) await new Promise((resolve) => setImmediate(resolve));
 });
 
 test("a helper that will not go is killed", async (t) => {
