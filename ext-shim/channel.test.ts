@@ -96,11 +96,13 @@ test("whoever waited for an answer has seen it before the next frame is looked a
 });
 
 test("frames up to the limit pass both ways; larger ones fail by themselves and the next works", async () => {
-	const { channel, sent, receive, frames } = setUp({ handle: async () => ({ fine: true }) });
+	const { channel, sent, garbage, receive, frames } = setUp({ handle: async () => ({ fine: true }) });
 	const frameOf = (pad: number) => ({ id: 1, result: "x".repeat(pad) });
 	const overhead = JSON.stringify(frameOf(0)).length;
 	const fits = channel.call("one", {});
-	receive(frameOf(MAX_FRAME - overhead));
+	const bytes = Buffer.from(`${JSON.stringify(frameOf(MAX_FRAME - overhead))}\n`);
+	channel.receive(bytes.subarray(0, -2));
+	channel.receive(bytes.subarray(-2));
 	assert.equal(((await fits) as string).length, MAX_FRAME - overhead);
 
 	const answer = channel.call("two", {});
@@ -120,6 +122,7 @@ test("frames up to the limit pass both ways; larger ones fail by themselves and 
 	assert.equal((tooLarge as RpcError).code, CODE_TOO_LARGE);
 	channel.notify("four", "x".repeat(MAX_FRAME));
 	assert.equal(sent.length, 4);
+	assert.deepEqual(garbage, []);
 });
 
 test("an answer of ours that is too large, or no JSON, is an error answer", async () => {
