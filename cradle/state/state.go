@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -94,8 +95,12 @@ func (d Dir) MakeSessions() error {
 	return nil
 }
 
-// WriteProfile replaces the sandbox profile, whole or not at all.
+// WriteProfile replaces the sandbox profile, whole or not at all. One that is the same already stays: a durable write is most
+// of what a run costs.
 func (d Dir) WriteProfile(content string) error {
+	if info, err := os.Lstat(d.Profile()); err == nil && info.Mode().IsRegular() && holds(d.Profile(), content) {
+		return nil
+	}
 	err := durable.MkdirAll(d.Path())
 	if err == nil {
 		err = durable.Write(d.Profile(), []byte(content))
