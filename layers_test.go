@@ -95,7 +95,7 @@ var layers = []layer{
 	{[]string{"cradle/cli"}, []string{"cradle", "rpc", "internal", "=squire/records", "=squire/tree"}},
 	{[]string{"cradle"}, []string{"cradle", "rpc", "internal"}},
 	// Second exception: the helper hands squire a composer of agent folders.
-	{[]string{"helper"}, []string{"squire", "rpc", "internal", "=cradle/compose"}},
+	{[]string{"helper"}, []string{"helper", "squire", "rpc", "internal", "=cradle/compose"}},
 	{[]string{"."}, []string{"internal"}},
 }
 
