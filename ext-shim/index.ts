@@ -305,7 +305,7 @@ class Squire {
 			Object.assign(session, { claims, inbox, identity, served: true });
 			registerHost(session.id, session.token);
 			this.inactive = new Set(wire.TOOLS.map((tool) => tool.name).filter((name) => !active.includes(name)));
-			this.updateTools(tools);
+			this.updateTools([...tools, ...wire.TOOLS.filter(({ name }) => this.inactive.has(name))]);
 		});
 	}
 
@@ -395,16 +395,7 @@ class Squire {
 				.filter(({ exposure }) => exposure === "codemode" || exposure === "deferred");
 			return { active, available: [...new Set([...active, ...(searchable ? reachable.map(({ name }) => name) : [])])] };
 		},
-		"host.dialog": async ({ kind, title, message, options, prefill }, { ctx }, signal) => {
-			if (kind === "confirm") return { ok: await ctx.ui.confirm(title, message, { signal }), value: "" };
-			const answer =
-				kind === "select"
-					? await ctx.ui.select(title, options, { signal })
-					: kind === "input"
-						? await ctx.ui.input(title, message, { signal })
-						: await ctx.ui.editor(title, prefill);
-			return { ok: answer !== undefined, value: answer ?? "" };
-		},
+		"host.dialog": async (params, { ctx }, signal) => (await import("./dialogs.ts")).ask(params, ctx, signal), // rarely needed
 		"host.trust.look": ({ dir, key }) => {
 			const saved = new ProjectTrustStore(this.agentDir).get(key) ?? undefined;
 			return { ...(saved !== undefined && { saved }), protected: hasTrustRequiringProjectResources(dir) };
@@ -419,6 +410,7 @@ class Squire {
 		return {
 			...{ name, label, description, promptSnippet: snippet, parameters },
 			...(output && { outputSchema: output }),
+			...(this.inactive.has(name) && { exposure: "hidden" }), // or a pattern of --tools would activate it
 			execute: async (callId, params, signal) => {
 				const call = { tool: name, callId, params };
 				const result = await this.ask("tool.call", call, { signal }).catch((error) => {

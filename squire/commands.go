@@ -17,15 +17,7 @@ import (
 func (l *live) commandRun(ctx context.Context, p wire.CommandRunParams) (wire.Empty, error) {
 	switch p.Command {
 	case "delegate":
-		o, err := parseDelegate(p.Args)
-		if err != nil {
-			return wire.Empty{}, err
-		}
-		s, err := l.delegate(ctx, o)
-		if err != nil {
-			return wire.Empty{}, err
-		}
-		l.host.notify("info", startedNotice(s))
+		return wire.Empty{}, l.commandDelegate(ctx, p.Args)
 	case "auto-exit":
 		l.mu.Lock()
 		isDelegate := l.state.Own != nil
@@ -34,10 +26,61 @@ func (l *live) commandRun(ctx context.Context, p wire.CommandRunParams) (wire.Em
 			return wire.Empty{}, usererr.New("this session is no delegate, so there is no auto-exit to turn on")
 		}
 		return wire.Empty{}, l.apply(session.AutoExitOn{})
-	default:
-		return wire.Empty{}, usererr.New("unknown command %q", p.Command)
 	}
-	return wire.Empty{}, nil
+	return wire.Empty{}, usererr.New("unknown command %q", p.Command)
+}
+
+func (l *live) commandDelegate(ctx context.Context, args string) error {
+	if err := l.offerStarter(ctx); err != nil {
+		return err
+	}
+	fromForm := strings.TrimSpace(args) == "" && l.start.HasUI
+	var o order
+	var err error
+	if fromForm {
+		o, err = l.askOrder(ctx)
+	} else {
+		o, err = parseDelegate(args)
+	}
+	if err == (cancelled{}) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s, err := l.delegate(ctx, o)
+	if err != nil {
+		return err
+	}
+	if fromForm {
+		l.svc.draft.keep("")
+	}
+	l.host.notify("info", startedNotice(s))
+	return nil
+}
+
+// offerStarter offers to write a first set of agents to whoever has none and can be asked.
+func (l *live) offerStarter(ctx context.Context) error {
+	if roster, _ := l.roster(); !l.start.HasUI || !roster.Empty() || l.admitSession() != nil {
+		return nil
+	}
+	dir := agents.Dir(l.start.AgentDir)
+	answer, err := l.host.dialog(ctx, wire.DialogParams{
+		Kind: "confirm", Title: "There are no agents yet. Write three to begin with?",
+		Message: "scout looks things up, reviewer looks for defects, worker carries out a task. They are Markdown files in " + l.short(dir) + ", yours to change.",
+	})
+	if err != nil || !answer.OK {
+		return err
+	}
+	written, err := agents.WriteStarter(dir)
+	if err != nil {
+		return fmt.Errorf("the agents could not be written: %w", err)
+	}
+	for i, path := range written {
+		written[i] = l.short(path)
+	}
+	l.host.notify("info", "delegate: wrote "+strings.Join(written, ", "))
+	return nil
 }
 
 func startedNotice(s started) string {

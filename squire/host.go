@@ -35,16 +35,6 @@ func (h host) tools(ctx context.Context) (wire.ToolsResult, error) {
 	return res, err
 }
 
-// ask asks the user. ok is false when the answer is no, or none.
-func (h host) ask(ctx context.Context, p wire.DialogParams) (answer string, ok bool, err error) {
-	var res wire.DialogResult
-	if p.Options == nil {
-		p.Options = []string{}
-	}
-	err = h.Call(ctx, wire.HostDialog, p, &res)
-	return res.Value, res.OK, err
-}
-
 func (h host) send(ctx context.Context, p wire.SendParams) error {
 	return h.Call(ctx, wire.HostSend, p, &wire.Empty{})
 }
@@ -86,6 +76,9 @@ func (h host) models(ctx context.Context, all bool) (wire.ModelsResult, error) {
 
 func (h host) dialog(ctx context.Context, p wire.DialogParams) (wire.DialogResult, error) {
 	var res wire.DialogResult
+	if p.Options == nil {
+		p.Options = []string{}
+	}
 	err := h.Call(ctx, wire.HostDialog, p, &res)
 	return res, err
 }

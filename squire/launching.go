@@ -66,8 +66,12 @@ func (l *live) newDelegation(p plan) session.Delegation {
 	}
 	at := l.svc.cfg.Now().UTC()
 	file := strings.NewReplacer(":", "-", ".", "-").Replace(at.Format("2006-01-02T15:04:05.000Z")) + "_" + id + ".jsonl"
+	var skipped []session.Skipped
+	for _, s := range p.choice.Skipped {
+		skipped = append(skipped, session.Skipped(s))
+	}
 	return session.Delegation{
-		ID: id, Agent: p.agent.Name, Label: p.order.Label, Name: p.agent.WindowName() + "-" + suffix,
+		ID: id, Skipped: skipped, Agent: p.agent.Name, Label: p.order.Label, Name: p.agent.WindowName() + "-" + suffix,
 		Model: p.choice.Model, Thinking: p.choice.Thinking, AutoExit: autoExit, Cwd: p.place.cwd,
 		SessionDir: l.start.SessionDir, SessionFile: filepath.Join(l.start.SessionDir, file),
 		Window: session.Window{Socket: p.target.server.Socket}, Phase: session.Launching, Started: at.UnixMilli(),

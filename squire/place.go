@@ -22,6 +22,9 @@ type place struct {
 
 // findPlace decides where a delegate works.
 func (l *live) findPlace(ctx context.Context, o order) (place, error) {
+	if o.Cwd != "" || o.Worktree != "" {
+		return place{}, usererr.New("a delegate can only work in this session's directory")
+	}
 	here := trust.Place{Dir: l.start.Cwd}
 	trusted, err := l.resolveTrust(ctx, site{agent: o.Agent, own: here, target: here})
 	return place{cwd: here.Dir, trusted: trusted, workspace: l.inspect(l.ctx, gitws.Inherited, here.Dir)}, err

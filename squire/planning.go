@@ -25,6 +25,8 @@ type order struct {
 	Thinking string `json:"thinking"`
 	Label    string `json:"label"`
 	AutoExit *bool  `json:"auto_exit"`
+	Cwd      string `json:"-"` // "" for this session's own
+	Worktree string `json:"-"` // branch of a new worktree, "" for none
 	CallID   string `json:"-"` // of the tool call, "" for a command
 }
 
@@ -85,17 +87,29 @@ var labelRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$`)
 
 // admit refuses by what is known without asking anybody.
 func (l *live) admit(o order) error {
+	if err := l.admitSession(); err != nil {
+		return err
+	}
+	if strings.TrimSpace(o.Task) == "" {
+		return usererr.New("there is no task").Hint("write it after the agent's name: /delegate <agent> <task>")
+	}
+	return checkLabel(o.Label)
+}
+
+func checkLabel(label string) error {
+	if label != "" && !labelRule.MatchString(label) {
+		return usererr.New("label %q is not allowed", label).Hint("use at most 32 letters, digits, _ or -, beginning with a letter or digit")
+	}
+	return nil
+}
+
+// admitSession refuses in a session that can't have delegates.
+func (l *live) admitSession() error {
 	if err := l.healthy(); err != nil {
 		return err
 	}
 	if l.role() == "delegate" {
 		return usererr.New("a delegate can't start delegates")
-	}
-	if strings.TrimSpace(o.Task) == "" {
-		return usererr.New("there is no task").Hint("write it after the agent's name: /delegate <agent> <task>")
-	}
-	if o.Label != "" && !labelRule.MatchString(o.Label) {
-		return usererr.New("label %q is not allowed", o.Label).Hint("use at most 32 letters, digits, _ or -, beginning with a letter or digit")
 	}
 	if !filepath.IsAbs(l.start.SessionDir) {
 		return usererr.New("this session's directory %q is not absolute, so a delegate's session could not be found again", l.start.SessionDir).

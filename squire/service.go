@@ -30,8 +30,28 @@ type Service struct {
 	host  host
 	ready chan struct{} // closed once host is set
 
+	draft draft // survives sessions
+
 	mu   sync.Mutex
 	live *live // the current session, nil between two
+}
+
+// draft is a task that was written in the form and has not been started.
+type draft struct {
+	mu   sync.Mutex
+	task string
+}
+
+func (d *draft) text() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.task
+}
+
+func (d *draft) keep(task string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.task = task
 }
 
 // New makes a service and the Mux by which it answers.

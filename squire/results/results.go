@@ -51,23 +51,25 @@ func Wake(id string) wire.SendParams {
 
 // detail is what programs read of one item.
 type detail struct {
-	Delegation string          `json:"delegation"`
-	Agent      string          `json:"agent"`
-	Name       string          `json:"name"`
-	Model      string          `json:"model"`
-	Finished   string          `json:"finishedModel,omitempty"`
-	Request    string          `json:"request"`
-	Status     string          `json:"status"`
-	Envelope   string          `json:"envelope,omitempty"`
-	Session    string          `json:"session"`
-	Cwd        string          `json:"cwd"`
-	Workspace  json.RawMessage `json:"workspace,omitempty"`
-	Snapshot   json.RawMessage `json:"workspaceSnapshot,omitempty"`
+	Delegation string `json:"delegation"`
+	Agent      string `json:"agent"`
+	Name       string `json:"name"`
+	Model      string `json:"model"`
+	Finished   string `json:"finishedModel,omitempty"`
+	Request    string `json:"request"`
+	Status     string `json:"status"`
+	Envelope   string `json:"envelope,omitempty"`
+	Session    string `json:"session"`
+	Cwd        string `json:"cwd"`
+
+	Skipped   []session.Skipped `json:"skipped,omitempty"`
+	Workspace json.RawMessage   `json:"workspace,omitempty"`
+	Snapshot  json.RawMessage   `json:"workspaceSnapshot,omitempty"`
 }
 
 func describe(it session.Item) detail {
 	d := it.Delegation
-	return detail{d.ID, d.Agent, d.Name, d.Model, it.Outcome.Model, d.Request, it.Outcome.Status, it.Outcome.Path, d.SessionFile, d.Cwd, d.Workspace, it.Outcome.Snapshot}
+	return detail{d.ID, d.Agent, d.Name, d.Model, it.Outcome.Model, d.Request, it.Outcome.Status, it.Outcome.Path, d.SessionFile, d.Cwd, d.Skipped, d.Workspace, it.Outcome.Snapshot}
 }
 
 // modelText names the model that a delegation was launched on, and the one it finished on where that is another.

@@ -28,7 +28,7 @@ type Delegation struct {
 	SessionDir  string          `json:"sessionDir"`
 	SessionFile string          `json:"sessionFile"`
 	Request     string          `json:"request"` // id of the task's envelope; "" until it is posted
-	Skipped     []string        `json:"skipped,omitempty"`
+	Skipped     []Skipped       `json:"skipped,omitempty"`
 	Window      Window          `json:"window"`
 	Workspace   json.RawMessage `json:"workspace,omitempty"` // a gitws.Workspace; absent as long as the launch has not seen it
 	Phase       Phase           `json:"phase"`
@@ -39,6 +39,12 @@ type Delegation struct {
 	Closed      *Close          `json:"closed,omitempty"`
 
 	missed int // consecutive looks at tmux that did not find the window
+}
+
+// Skipped is a model that was to be tried before the chosen one, and why it was not.
+type Skipped struct {
+	Model  string `json:"model"`
+	Reason string `json:"reason"`
 }
 
 // Window says where the delegate runs. The server's pid and start time tell a recycled id from the real one.
