@@ -49,8 +49,9 @@ type live struct {
 
 	briefing briefing
 
-	restored chan struct{}  // closed once the state is what the records and the conversation say
-	replies  sync.WaitGroup // answers of this delegate on their way
+	restored chan struct{} // closed once the state is what the records and the conversation say
+	replies  outstanding   // answers of this delegate on their way
+	prompts  outstanding   // tasks on their way into the conversation
 }
 
 func newLive(s *Service, p wire.SessionStartParams) *live {
@@ -251,11 +252,15 @@ func (l *live) perform(a session.Action) error {
 		l.poll.soon()
 	case session.Prompt:
 		text := promptLabel(l.state.Own.Identity.Parent, a.Task.Request) + ":\n\n" + a.Task.Text
-		l.spawn(func() { l.prompt(a.Task.Request, text) })
-	case session.Reply:
-		l.replies.Add(1)
+		l.prompts.add()
 		l.spawn(func() {
-			defer l.replies.Done()
+			defer l.prompts.done()
+			l.prompt(a.Task.Request, text)
+		})
+	case session.Reply:
+		l.replies.add()
+		l.spawn(func() {
+			defer l.replies.done()
 			l.reply(a)
 		})
 	case session.ExitPi:

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"pi-cradle/rpc/wire"
@@ -54,6 +55,8 @@ func (l *live) runSettled(ctx context.Context, p wire.RunSettledParams) (wire.Em
 	if l.healthy() != nil {
 		return wire.Empty{}, nil // said when it broke
 	}
+	// pi has answered for a prompt before it tells of the end of the run, but the two come in on different ways.
+	l.prompts.wait(ctx, promptLimit)
 	text := p.Text
 	if p.TextPath != "" {
 		data, err := os.ReadFile(p.TextPath)
@@ -70,24 +73,56 @@ func (l *live) runSettled(ctx context.Context, p wire.RunSettledParams) (wire.Em
 	if err != nil {
 		return wire.Empty{}, err
 	}
-	l.waitForReplies(ctx)
+	l.replies.wait(ctx, replyLimit)
 	return wire.Empty{}, nil
 }
 
-const replyLimit = 8 * time.Second
+// limits of what a settled run waits for.
+const (
+	promptLimit = 5 * time.Second
+	replyLimit  = 8 * time.Second
+)
 
-func (l *live) waitForReplies(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, replyLimit)
-	defer cancel()
-	done := make(chan struct{})
-	go func() {
-		l.replies.Wait()
-		close(done)
-	}()
+// outstanding counts calls that are under way, and lets others wait until there are none.
+type outstanding struct {
+	mu   sync.Mutex
+	n    int
+	none chan struct{} // closed when n comes down to 0; nil while nobody waits
+}
+
+func (o *outstanding) add() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.n++
+}
+
+func (o *outstanding) done() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.n--; o.n == 0 && o.none != nil {
+		close(o.none)
+		o.none = nil
+	}
+}
+
+// wait returns when none is under way, when ctx ends, or after limit.
+func (o *outstanding) wait(ctx context.Context, limit time.Duration) {
+	o.mu.Lock()
+	if o.n == 0 {
+		o.mu.Unlock()
+		return
+	}
+	if o.none == nil {
+		o.none = make(chan struct{})
+	}
+	none := o.none
+	o.mu.Unlock()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
 	select {
-	case <-done:
+	case <-none:
 	case <-ctx.Done():
-	case <-l.ctx.Done():
+	case <-timer.C:
 	}
 }
 
