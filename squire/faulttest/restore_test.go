@@ -95,7 +95,7 @@ func TestOneProcessActsForASession(t *testing.T) {
 	double.Close()
 	child.Settle(rpctest.Done(answer))
 	owner.Await(rpctest.Sent(answer))
-	owner.Kill() // a crash leaves the lock to the kernel
+	owner.Die(true) // a crash leaves the lock to the kernel
 	next := w.open()
 	if r := next.Tool("delegation_status", map[string]any{}); r.IsError || !strings.Contains(r.Text, "state: done") {
 		t.Errorf("the next owner: %s", r.Text)
