@@ -123,7 +123,7 @@ func (l *live) takeExits(ctx context.Context) {
 			exit = launch.Exit{Code: -1, Error: "its launcher's record can't be read: " + err.Error(), At: l.svc.cfg.Now()}
 		}
 		found = append(found, session.Exited{ID: id, Exit: session.Exit{
-			Code: exit.Code, Signal: exit.Signal, Error: exit.Error, Screen: exit.Screen, At: exit.At.UnixMilli(),
+			Code: exit.Code, Signal: exit.Signal, Error: exit.Error, Hangup: exit.Hangup, Screen: exit.Screen, At: exit.At.UnixMilli(),
 		}})
 	}
 	if len(found) == 0 {

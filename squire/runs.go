@@ -66,6 +66,7 @@ func (l *live) runSettled(ctx context.Context, p wire.RunSettledParams) (wire.Em
 		text = string(data)
 		defer os.Remove(p.TextPath)
 	}
+	text, _ = views.Clip(text, answerLimit, "\n\n[… cut here; the whole answer is in the delegate's session …]\n\n")
 	err := l.apply(session.Settled{
 		Aborted: p.Aborted, StopReason: p.StopReason, Text: text, Error: p.Error,
 		CompletionIsHeld: p.Holds == "waiting" || p.Holds == "malformed", At: l.now(),
@@ -76,6 +77,9 @@ func (l *live) runSettled(ctx context.Context, p wire.RunSettledParams) (wire.Em
 	l.replies.wait(ctx, replyLimit)
 	return wire.Empty{}, nil
 }
+
+// answerLimit bounds an answer on its way, in bytes: it has to fit into one frame whatever its characters become in JSON.
+const answerLimit = 1 << 20
 
 // limits of what a settled run waits for.
 const (

@@ -155,6 +155,8 @@ func Cause(d *session.Delegation) string {
 		return "its window is gone and nobody saw how it ended"
 	case e.Error != "":
 		return "pi could not be started: " + e.Error
+	case e.Hangup:
+		return "its window was closed"
 	case e.Signal != "":
 		return "pi was killed by " + e.Signal
 	case e.Code != 0:

@@ -97,6 +97,7 @@ func TestCauses(t *testing.T) {
 		"its window is gone and nobody saw how it ended":       nil,
 		"pi could not be started: no such file":                {Code: -1, Error: "no such file"},
 		"pi was killed by SIGKILL":                             {Code: -1, Signal: "SIGKILL"},
+		"its window was closed":                                {Code: -1, Signal: "SIGHUP", Hangup: true},
 		"pi ended with exit status 1":                          {Code: 1},
 		"pi was closed (exit status 0) before it had answered": {},
 	} {

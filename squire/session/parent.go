@@ -63,7 +63,8 @@ type Window struct {
 type Exit struct {
 	Code   int      `json:"code"` // -1 when Signal or Error is set
 	Signal string   `json:"signal,omitempty"`
-	Error  string   `json:"error,omitempty"` // it could not be started
+	Error  string   `json:"error,omitempty"`  // it could not be started
+	Hangup bool     `json:"hangup,omitempty"` // its window was closed around it
 	Screen []string `json:"screen,omitempty"`
 	At     int64    `json:"at"`
 }
