@@ -77,7 +77,7 @@ func unavailable(ctx context.Context, err error) error {
 	return &UnavailableError{err}
 }
 
-// ended is why there was no turn or answer: our own context, the root's reason, or its end.
+// ended is why there was no turn or answer: the end of ctx, or what the root said, or its own end.
 func ended(ctx context.Context, m message, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -116,16 +116,17 @@ func (r Remote) greet(l *link, token []byte, limit time.Duration) error {
 }
 
 type remoteTurn struct {
-	ctx     context.Context
+	launch  context.Context // of the one who waited for the turn
+	ctx     context.Context // ends with the connection too
 	link    *link
 	answers chan message // the one answer
 	done    func()
 }
 
 // newRemoteTurn reads on in the background, so that the end of the root is noticed at any time.
-func newRemoteTurn(ctx context.Context, l *link, hangUp func()) *remoteTurn {
-	ctx, cancel := context.WithCancelCause(ctx)
-	t := &remoteTurn{ctx: ctx, link: l, answers: make(chan message, 1)}
+func newRemoteTurn(launch context.Context, l *link, hangUp func()) *remoteTurn {
+	ctx, cancel := context.WithCancelCause(launch)
+	t := &remoteTurn{launch: launch, ctx: ctx, link: l, answers: make(chan message, 1)}
 	over := make(chan struct{})
 	t.done = sync.OnceFunc(func() {
 		cancel(context.Canceled)
@@ -137,9 +138,9 @@ func newRemoteTurn(ctx context.Context, l *link, hangUp func()) *remoteTurn {
 		m, err := l.receive(kindAnswer, kindRefused)
 		if err == nil {
 			t.answers <- m
-			_, err = l.receive()
+			_, err = l.receive() // nothing else may come: this is the end of the connection
 		}
-		cancel(ended(ctx, message{}, err))
+		cancel(ended(launch, message{}, err))
 	}()
 	return t
 }
@@ -150,32 +151,30 @@ func (t *remoteTurn) Ask(q trust.Question) (trust.Answer, error) {
 	if err := q.Valid(); err != nil {
 		return "", err
 	}
-	if err := t.link.send(message{Kind: kindAsk, Question: &q}); err != nil {
-		if errors.Is(err, errFrameTooLong) {
-			return "", err
-		}
-		return "", ended(t.ctx, message{}, err)
+	err := t.link.send(message{Kind: kindAsk, Question: &q})
+	if errors.Is(err, errFrameTooLong) {
+		return "", err
 	}
+	if err != nil {
+		// The root may have said why it will not answer before it hung up. Otherwise it must not hold us up.
+		_ = t.link.conn.SetReadDeadline(time.Now().Add(writeLimit))
+	}
+	var m message
 	select {
-	case m := <-t.answers:
-		if m.Kind != kindAnswer {
-			return "", ended(t.ctx, m, nil)
-		}
-		if t.ctx.Err() != nil {
-			return "", context.Cause(t.ctx)
-		}
-		return m.Answer, nil
+	case m = <-t.answers:
 	case <-t.ctx.Done():
-		// What the root said last may be its reason.
 		select {
-		case m := <-t.answers:
-			if m.Kind == kindRefused {
-				return "", ended(context.Background(), m, nil)
-			}
+		case m = <-t.answers:
 		default:
 		}
+	}
+	switch {
+	case m.Kind == kindRefused:
+		return "", ended(t.launch, m, nil)
+	case t.ctx.Err() != nil:
 		return "", context.Cause(t.ctx)
 	}
+	return m.Answer, nil
 }
 
 func (t *remoteTurn) Done() { t.done() }

@@ -264,9 +264,9 @@ func listen(l *link, questions chan<- trust.Question) error {
 	return errForged
 }
 
-// refuse says why there is no answer. A requester that has hung up needs no reason.
+// refuse says why there is no answer. A requester that has hung up needs no reason, and our own end speaks for itself.
 func (s *Server) refuse(l *link, why error) error {
-	if errors.Is(why, errHungUp) {
+	if errors.Is(why, errHungUp) || errors.Is(why, ErrDisconnected) {
 		return nil
 	}
 	return l.send(message{Kind: kindRefused, Reason: why.Error(), Cancelled: errors.Is(why, ErrCancelled)})
