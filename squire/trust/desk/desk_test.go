@@ -74,11 +74,12 @@ type office struct {
 	desk   *Desk
 	server *Server
 	dir    string
+	limits limits // of those who ask
 }
 
 func open(t *testing.T, lim limits) *office {
 	t.Helper()
-	o := &office{user: newUser(), dir: Dir(t.TempDir())}
+	o := &office{user: newUser(), dir: Dir(t.TempDir()), limits: patient}
 	o.desk = New(o.user.ask)
 	o.server = start(t, o, lim)
 	return o
@@ -104,7 +105,7 @@ func closed(t *testing.T, s *Server) {
 	}
 }
 
-func (o *office) remote() Remote { return Remote{Dir: o.dir, Root: "root", limits: &patient} }
+func (o *office) remote() Remote { return Remote{Dir: o.dir, Root: "root", limits: &o.limits} }
 
 var question = trust.Question{Session: "worker", Chain: []string{"lead", "worker"}, Agent: "scout", Dir: "/wt/one", Key: "/repo"}
 
