@@ -5,6 +5,8 @@
 //
 //   - The reader never runs a handler. Ordered methods and notifications run one after another in the order in which they were
 //     sent; concurrent ones run at once. A handler may call the peer and wait for the answer.
+//   - Answers wake their callers at once, whatever is queued. What must keep its place among the ordered messages is done with
+//     CallThen.
 //   - wire.Cancel overtakes everything: it ends the context of the call it names, queued or running. That call is answered with
 //     CodeCancelled, unless it had a result nevertheless. Call sends it when its own context ends.
 //   - When the stream ends, everything ends: waiting calls return ErrClosed, the contexts of running handlers end, and what is
@@ -49,10 +51,11 @@ type Conn struct {
 
 	mu      sync.Mutex // guards what follows
 	inbound map[jsonrpc2.ID]context.CancelCauseFunc
-	queue   []func()      // ordered work; unbounded, because a reader that waits for room can't see a cancel
-	working bool          // a goroutine is at work on the queue
-	running int           // handlers that run
-	idle    chan struct{} // closed, and replaced, when running comes down to 0
+	turns   map[jsonrpc2.ID]func() // what the answer to a CallThen puts into the queue
+	queue   []func()               // ordered work; unbounded, because a reader that waits for room can't see a cancel
+	working bool                   // a goroutine is at work on the queue
+	running int                    // handlers that run
+	idle    chan struct{}          // closed, and replaced, when running comes down to 0
 }
 
 // errPeerCancelled is the cause of a handler's context that the peer's cancel ended.
@@ -71,9 +74,10 @@ func NewConn(rwc io.ReadWriteCloser, mux *Mux, logf func(format string, args ...
 		log:     log,
 		report:  bug.Reportf,
 		inbound: map[jsonrpc2.ID]context.CancelCauseFunc{},
+		turns:   map[jsonrpc2.ID]func(){},
 		idle:    make(chan struct{}),
 	}
-	c.peer = jsonrpc2.NewConn(ctx, c.stream, handlerFunc(c.receive), jsonrpc2.SetLogger(log))
+	c.peer = jsonrpc2.NewConn(ctx, c.stream, handlerFunc(c.receive), jsonrpc2.SetLogger(log), jsonrpc2.OnRecv(c.answered))
 	close(c.stream.ready)
 	go c.watch()
 	return c
@@ -132,10 +136,54 @@ func (c *Conn) disconnect() {
 // wire.CodeRefused) or an *Error. When ctx ends first, the peer is told and ctx.Err() returned; when the connection ends first,
 // ErrClosed.
 func (c *Conn) Call(ctx context.Context, method string, params, result any) error {
+	return c.call(ctx, jsonrpc2.ID{Num: c.lastID.Add(1)}, method, params, result)
+}
+
+// CallThen is Call, and runs then with what Call would have returned before it returns itself. When the peer has answered, that
+// happens in the connection's order: after the ordered handlers of everything that the peer sent before its answer, and before
+// those of everything that it sent after. So then must not wait for either, just like an ordered handler.
+func (c *Conn) CallThen(ctx context.Context, method string, params, result any, then func(error)) {
+	id := jsonrpc2.ID{Num: c.lastID.Add(1)}
+	turn, over := make(chan struct{}), make(chan struct{})
+	c.mu.Lock()
+	c.turns[id] = func() {
+		close(turn)
+		<-over
+	}
+	c.mu.Unlock()
+	defer close(over)
+	err := c.call(ctx, id, method, params, result)
+	c.mu.Lock()
+	_, unanswered := c.turns[id]
+	delete(c.turns, id)
+	c.mu.Unlock()
+	if !unanswered {
+		select {
+		case <-turn:
+		case <-ctx.Done():
+		case <-c.Done():
+		}
+	}
+	then(err)
+}
+
+// answered runs on the reader, for each message, before the call that it answers is woken.
+func (c *Conn) answered(_ *jsonrpc2.Request, resp *jsonrpc2.Response) {
+	if resp == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if turn := c.turns[resp.ID]; turn != nil {
+		delete(c.turns, resp.ID)
+		c.enqueueLocked(turn)
+	}
+}
+
+func (c *Conn) call(ctx context.Context, id jsonrpc2.ID, method string, params, result any) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	id := jsonrpc2.ID{Num: c.lastID.Add(1)}
 	call, err := c.peer.DispatchCall(ctx, method, filled(params), jsonrpc2.PickID(id))
 	if err != nil {
 		return fromWire(err)
@@ -201,15 +249,20 @@ func (c *Conn) receive(req *jsonrpc2.Request) {
 		}
 		c.inbound[req.ID] = cancel
 	}
-	switch {
-	case !m.ordered:
+	if m.ordered {
+		c.enqueueLocked(work)
+	} else {
 		go work()
-	case c.working:
-		c.queue = append(c.queue, work)
-	default:
-		c.working = true
-		go c.work(work)
 	}
+}
+
+func (c *Conn) enqueueLocked(work func()) {
+	if c.working {
+		c.queue = append(c.queue, work)
+		return
+	}
+	c.working = true
+	go c.work(work)
 }
 
 // work runs first and then what the queue holds, to its end.
@@ -336,7 +389,12 @@ func (c *Conn) answer(req *jsonrpc2.Request, result any, err error) {
 	}
 	ctx := context.Background() // jsonrpc2 doesn't use it
 	if err == nil {
+		sent := func() {}
+		if a, ok := result.(Answer); ok {
+			result, sent = a.Result, a.Sent
+		}
 		if err = c.peer.Reply(ctx, req.ID, filled(result)); err == nil {
+			sent()
 			return
 		}
 	}

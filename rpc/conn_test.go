@@ -73,6 +73,74 @@ func TestOrderIsKept(t *testing.T) {
 	})
 }
 
+// A host whose answer and next message come in one breath.
+func TestAnswersKeepTheirPlace(t *testing.T) {
+	eachMode(t, func(t *testing.T, start func(*testing.T) link) {
+		r := dialRaw(t, start(t))
+		var want []string
+		for i := range 200 {
+			r.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"call","method":"back then","params":{"text":"%d"}}`, i))
+			id, isRequest, ok := scanHead([]byte(r.receive()))
+			if !ok || !isRequest {
+				t.Fatal("the server did not call")
+			}
+			tell := `{"jsonrpc":"2.0","method":"tell","params":{"text":"%s %d"}}`
+			r.send(fmt.Sprintf(tell+"\n"+`{"jsonrpc":"2.0","id":%s,"result":{"text":"%d"}}`+"\n"+tell, "before", i, id, i, "after", i))
+			r.want(fmt.Sprintf(`{"id":"call","result":{"text":"%d"},"jsonrpc":"2.0"}`, i))
+			want = append(want, fmt.Sprintf(`"before %d","answered %d","after %d"`, i, i, i))
+		}
+		r.send(`{"jsonrpc":"2.0","id":"last","method":"note","params":{"text":"end"}}`)
+		r.receive()
+		r.send(`{"jsonrpc":"2.0","id":"all","method":"recorded"}`)
+		r.want(`{"id":"all","result":{"list":[` + strings.Join(want, ",") + `,"end"]},"jsonrpc":"2.0"}`)
+	})
+}
+
+func TestCallThenAlwaysRunsThen(t *testing.T) {
+	near, far := net.Pipe()
+	mux, called := NewMux(), make(chan struct{})
+	Concurrent(mux, "never", func(ctx context.Context, _ wire.Empty) (wire.Empty, error) {
+		called <- struct{}{}
+		<-ctx.Done()
+		return wire.Empty{}, ctx.Err()
+	})
+	server, client := NewConn(far, mux, t.Logf), NewConn(near, NewMux(), t.Logf)
+	got := make(chan error, 1)
+	call := func(ctx context.Context, method string, params any) {
+		go client.CallThen(ctx, method, params, nil, func(err error) { got <- err })
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	call(ctx, "never", nil)
+	<-called
+	cancel()
+	if err := <-got; !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	call(ctx, "never", nil)
+	if err := <-got; !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled before: %v", err)
+	}
+	call(context.Background(), "nonesuch", nil)
+	if err := <-got; !HasCode(err, jsonrpc2.CodeMethodNotFound) {
+		t.Errorf("refused: %v", err)
+	}
+	call(context.Background(), "never", textParams{strings.Repeat("x", wire.MaxFrame)})
+	if err := <-got; !HasCode(err, wire.CodeTooLarge) {
+		t.Errorf("too large: %v", err)
+	}
+	call(context.Background(), "never", nil)
+	<-called
+	if err := server.Close(within(t)); err != nil {
+		t.Error(err)
+	}
+	if err := <-got; !errors.Is(err, ErrClosed) {
+		t.Errorf("closed: %v", err)
+	}
+	if err := client.Close(within(t)); err != nil || len(client.turns) > 0 {
+		t.Errorf("left over: %v, %v", client.turns, err)
+	}
+}
+
 func TestCancelOvertakesTheQueue(t *testing.T) {
 	eachMode(t, func(t *testing.T, start func(*testing.T) link) {
 		r := dialRaw(t, start(t))

@@ -48,6 +48,12 @@ func Notification[P any](m *Mux, name string, fn func(context.Context, P)) {
 	}))
 }
 
+// Answer is a result for a handler that has something to do once the answer is on its way and ahead of whatever it says next.
+type Answer struct {
+	Result any
+	Sent   func() // not called after an error
+}
+
 func (m *Mux) add(name string, ordered bool, call func(context.Context, json.RawMessage) (any, error)) {
 	if _, twice := m.methods[name]; twice {
 		bug.Reportf("method %q is registered twice", name)

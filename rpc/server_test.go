@@ -105,6 +105,15 @@ func newServer() *server {
 		err := s.conn.Load().Call(ctx, "host.echo", p, &result)
 		return result, err
 	})
+	Concurrent(s.mux, "back then", func(ctx context.Context, p textParams) (textParams, error) {
+		var result textParams
+		var failed error
+		s.conn.Load().CallThen(ctx, "host.answer then tell", p, &result, func(err error) {
+			s.note("answered " + result.Text)
+			failed = err
+		})
+		return result, failed
+	})
 	Concurrent(s.mux, "size", func(_ context.Context, p struct{ Size int }) (textParams, error) {
 		return textParams{strings.Repeat("x", p.Size)}, nil
 	})

@@ -121,11 +121,17 @@ func asked[P, R any](p *Pi, mux *rpc.Mux, method string, fn func(context.Context
 			p.calls[method]++
 			responder = p.responders[method]
 		})
-		next := func() (any, error) { return fn(ctx, params) }
 		if responder == nil {
-			return next()
+			return fn(ctx, params)
 		}
-		return responder(ctx, raw, next)
+		return responder(ctx, raw, func() (any, error) {
+			result, err := fn(ctx, params)
+			if a, ok := any(result).(rpc.Answer); ok && err == nil {
+				a.Sent() // the answer may never be
+				return a.Result, nil
+			}
+			return result, err
+		})
 	})
 }
 
@@ -141,43 +147,45 @@ func (p *Pi) open() (*Session, error) {
 var errStale = rpc.Errorf(wire.CodeStale, "the session is gone")
 
 // hostSend answers when the message is in the conversation, or can't come into it any more.
-func (p *Pi) hostSend(ctx context.Context, m wire.SendParams) (wire.Empty, error) {
-	return wire.Empty{}, p.enter(ctx, func(s *Session) (runs bool, text string) {
+func (p *Pi) hostSend(ctx context.Context, m wire.SendParams) (rpc.Answer, error) {
+	return p.enter(ctx, func(s *Session) (runs bool, text string) {
 		s.addMessage(m)
 		return m.Trigger, m.Content
 	})
 }
 
-func (p *Pi) hostPrompt(ctx context.Context, prompt wire.PromptParams) (wire.Empty, error) {
-	return wire.Empty{}, p.enter(ctx, func(s *Session) (runs bool, text string) {
+func (p *Pi) hostPrompt(ctx context.Context, prompt wire.PromptParams) (rpc.Answer, error) {
+	return p.enter(ctx, func(s *Session) (runs bool, text string) {
 		s.addPrompt(prompt.Text)
 		return true, prompt.Text
 	})
 }
 
-// enter puts something into the conversation once no run is under way, and starts one with it if it says so.
-func (p *Pi) enter(ctx context.Context, add func(*Session) (runs bool, text string)) error {
+// enter puts something into the conversation once no run is under way, and begins one with it if it says so. The run goes on only
+// when the answer is on its way: pi says that a message is there long before the run ends.
+func (p *Pi) enter(ctx context.Context, add func(*Session) (runs bool, text string)) (rpc.Answer, error) {
 	session, err := p.open()
 	if err != nil {
-		return err
+		return rpc.Answer{}, err
 	}
 	for {
 		p.mu.Lock()
 		switch {
 		case p.session != session:
 			p.mu.Unlock()
-			return errStale
+			return rpc.Answer{}, errStale
 		case ctx.Err() != nil:
 			p.mu.Unlock()
-			return ctx.Err()
+			return rpc.Answer{}, ctx.Err()
 		case !p.running:
 			runs, text := add(session)
 			p.changedLocked()
+			play := func() {}
 			if runs {
-				p.startRunLocked(text)
+				play = p.startRunLocked(text)
 			}
 			p.mu.Unlock()
-			return nil
+			return rpc.Answer{Result: wire.Empty{}, Sent: play}, nil
 		}
 		changed := p.changed
 		p.mu.Unlock()

@@ -28,8 +28,9 @@ func (p *Pi) Begin(text string) map[string]string {
 		p.t.Fatalf("run.prepare: %v", err)
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.startRunLocked(text)
+	play := p.startRunLocked(text)
+	p.mu.Unlock()
+	play()
 	return sections
 }
 
@@ -39,15 +40,21 @@ func (p *Pi) prepare() (map[string]string, error) {
 	return result.Sections, err
 }
 
-// startRunLocked starts a run, and with Options.Run plays it.
-func (p *Pi) startRunLocked(text string) {
+// startRunLocked begins a run. What it returns plays the run, with Options.Run, and must be called without the lock.
+func (p *Pi) startRunLocked(text string) (play func()) {
 	p.running = true
 	p.runs++
 	p.changedLocked()
+	session := p.session
+	return func() { p.play(session, text) }
+}
+
+func (p *Pi) play(session *Session, text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.options.Run == nil || p.ending {
 		return
 	}
-	session := p.session
 	p.work.Add(1)
 	p.label(func() {
 		go func() {
