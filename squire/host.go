@@ -10,6 +10,7 @@ import (
 // peer is the connection to pi, as far as the service needs it. *rpc.Conn is one.
 type peer interface {
 	Call(ctx context.Context, method string, params, result any) error
+	CallThen(ctx context.Context, method string, params, result any, then func(error))
 	Notify(method string, params any) error
 }
 
@@ -35,12 +36,14 @@ func (h host) tools(ctx context.Context) (wire.ToolsResult, error) {
 	return res, err
 }
 
-func (h host) send(ctx context.Context, p wire.SendParams) error {
-	return h.Call(ctx, wire.HostSend, p, &wire.Empty{})
+// send and prompt run then in pi's order: before anything that pi says after its answer, such as the end of the run that the
+// message or prompt began.
+func (h host) send(ctx context.Context, p wire.SendParams, then func(error)) {
+	h.CallThen(ctx, wire.HostSend, p, nil, then)
 }
 
-func (h host) prompt(ctx context.Context, text string) error {
-	return h.Call(ctx, wire.HostPrompt, wire.PromptParams{Text: text}, &wire.Empty{})
+func (h host) prompt(ctx context.Context, text string, then func(error)) {
+	h.CallThen(ctx, wire.HostPrompt, wire.PromptParams{Text: text}, nil, then)
 }
 
 func (h host) exit(ctx context.Context) error {

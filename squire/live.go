@@ -287,23 +287,25 @@ func (l *live) show(a session.Show) {
 	l.mu.Lock()
 	message := results.Message(a, l.svc.cfg.Home)
 	l.mu.Unlock()
-	err := l.host.send(l.ctx, message)
-	if l.ctx.Err() != nil {
-		return // the session is over; the record says "sent", and the next start looks it up
-	}
-	if err != nil {
-		l.svc.cfg.Logf("message %s was not shown: %v", message.ID, err)
-		_ = l.apply(session.NotShown{ID: message.ID})
-		return
-	}
-	_ = l.apply(session.Shown{ID: message.ID})
+	l.host.send(l.ctx, message, func(err error) {
+		switch {
+		case l.ctx.Err() != nil: // the session is over; the record says "sent", and the next start looks it up
+		case err != nil:
+			l.svc.cfg.Logf("message %s was not shown: %v", message.ID, err)
+			_ = l.apply(session.NotShown{ID: message.ID})
+		default:
+			_ = l.apply(session.Shown{ID: message.ID})
+		}
+	})
 }
 
 // wake is not repeated when it fails: the results are in the conversation, and the next run has them before its eyes.
 func (l *live) wake() {
-	if err := l.host.send(l.ctx, results.Wake("wake/"+uuid.NewString())); err != nil && l.ctx.Err() == nil {
-		l.svc.cfg.Logf("no run could be started on restored results: %v", err)
-	}
+	l.host.send(l.ctx, results.Wake("wake/"+uuid.NewString()), func(err error) {
+		if err != nil && l.ctx.Err() == nil {
+			l.svc.cfg.Logf("no run could be started on restored results: %v", err)
+		}
+	})
 }
 
 // promptLabel opens a delegate's prompt. It names the request, by which the prompt is found again after a crash.
@@ -312,14 +314,15 @@ func promptLabel(parent, request string) string {
 }
 
 func (l *live) prompt(request, text string) {
-	err := l.host.prompt(l.ctx, text)
-	switch {
-	case l.ctx.Err() != nil:
-	case err != nil:
-		_ = l.apply(session.PromptFailed{Request: request, Err: err.Error()})
-	default:
-		_ = l.apply(session.Prompted{Request: request})
-	}
+	l.host.prompt(l.ctx, text, func(err error) {
+		switch {
+		case l.ctx.Err() != nil:
+		case err != nil:
+			_ = l.apply(session.PromptFailed{Request: request, Err: err.Error()})
+		default:
+			_ = l.apply(session.Prompted{Request: request})
+		}
+	})
 }
 
 func (l *live) reply(a session.Reply) {
