@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,43 +75,15 @@ func (w *world) accept(listener net.Listener) {
 	}
 }
 
-// options are those of a pi whose runs all end well with the same words. ends counts the ends of its helpers.
-func (w *world) options(env []string, reply string, ends func() int) rpctest.Options {
+// options are those of a pi whose runs all end well with the same words.
+func (w *world) options(env []string, reply string) rpctest.Options {
 	return rpctest.Options{
 		Env: append(append([]string{}, w.env...), env...), MayDie: true,
 		Models: wire.ModelsResult{
 			Models:  []wire.Model{{Provider: "test", ID: "model", Name: "Model", Available: true, Thinking: []string{"off"}}},
 			Current: &wire.ModelRef{Provider: "test", ID: "model"}, Thinking: "off",
 		},
-		Run: func(ctx context.Context, text string) wire.RunSettledParams {
-			w.think(ctx, text, ends)
-			return rpctest.Done(reply)
-		},
-	}
-}
-
-// think takes as long as no real model could undercut: until the helper has recorded that what started the run was shown, or has
-// died over it.
-func (w *world) think(ctx context.Context, text string, ends func() int) {
-	before := ends()
-	unshown := func(d *session.Delegation) bool {
-		outcome := d.Result
-		if strings.Contains(text, goneText) {
-			outcome = d.Gone
-		}
-		return strings.Contains(text, d.ID) && outcome != nil && outcome.Delivery == session.Sent
-	}
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for ctx.Err() == nil && ends() == before {
-		children, _, err := records.In(w.agentDir).Load(w.parent.ID())
-		if err == nil && !slices.ContainsFunc(children.Delegations, unshown) {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-		}
+		Run: func(context.Context, string) wire.RunSettledParams { return rpctest.Done(reply) },
 	}
 }
 
@@ -181,12 +152,12 @@ func (p *play) startParent() {
 	if !p.victim.delegate {
 		env = append(append([]string{}, env...), p.fault()...)
 	}
-	var pi *rpctest.Pi // set before a run can start
-	options := p.options(env, "noted", func() int { return pi.State().Ends })
+	options := p.options(env, "noted")
 	options.DiesWithHelper = p.victim.pi && !p.victim.delegate
-	pi = rpctest.Start(p.t, options)
-	pi.StartSession(p.parent)
-	p.pi = pi
+	p.pi = rpctest.Start(p.t, options)
+	if _, err := p.pi.TrySession(p.parent); err != nil {
+		p.t.Logf("the parent's session.start: %v", err) // its helper may have died in it
+	}
 }
 
 func (p *play) fault() []string {
@@ -207,12 +178,10 @@ func (p *play) startDelegate(a arrival) {
 	if p.victim.delegate {
 		env = p.fault()
 	}
-	var pi *rpctest.Pi
-	options := p.options(env, answer, func() int { return pi.State().Ends })
+	options := p.options(env, answer)
 	options.DiesWithHelper = p.victim.delegate && p.victim.pi
-	pi = rpctest.Start(p.t, options)
-	p.childPi = pi
-	if _, err := pi.TrySession(p.child); err != nil {
+	p.childPi = rpctest.Start(p.t, options)
+	if _, err := p.childPi.TrySession(p.child); err != nil {
 		p.t.Logf("the delegate's session.start: %v", err) // its helper may have died in it
 	}
 }
