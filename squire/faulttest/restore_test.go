@@ -15,7 +15,7 @@ import (
 
 // open starts a pi whose runs the test ends itself, on the parent's session.
 func (w *world) open() *rpctest.Pi {
-	o := w.options(w.inTmux, "", nil)
+	o := w.options(w.inTmux, "")
 	o.Run = nil
 	pi := rpctest.Start(w.t, o)
 	pi.StartSession(w.parent)
@@ -26,7 +26,7 @@ func (w *world) open() *rpctest.Pi {
 func (w *world) openDelegate(a arrival) (*rpctest.Pi, *rpctest.Session) {
 	s := rpctest.OpenSession(w.agentDir, a.Cwd, a.ID)
 	s.Start.SessionFile = a.File
-	o := w.options(nil, "", nil)
+	o := w.options(nil, "")
 	o.Run = nil
 	pi := rpctest.Start(w.t, o)
 	pi.StartSession(s)
