@@ -38,7 +38,10 @@ func (l *live) findAgent(roster agents.Roster, name string) (agents.Agent, error
 	if p, ok := roster.Lost(name); ok {
 		return agents.Agent{}, usererr.New("agent %q can't be used: %s", name, p.Reason).Hint("mend %s", p.File)
 	}
-	if len(roster.Agents) == 0 {
+	if len(roster.Agents) == 0 && !roster.Empty() {
+		return agents.Agent{}, usererr.New("none of the agents can be used").Hint("mend %s", unusable(roster))
+	}
+	if roster.Empty() {
 		return agents.Agent{}, usererr.New("there are no agents yet").
 			Hint("an agent is a Markdown file: write its instructions to %s", filepath.Join(agents.Dir(l.start.AgentDir), "scout.md"))
 	}
@@ -47,6 +50,20 @@ func (l *live) findAgent(roster agents.Roster, name string) (agents.Agent, error
 		refusal.Hint("%s", hint)
 	}
 	return agents.Agent{}, refusal.Hint("the agents are %s", strings.Join(roster.Names(), ", "))
+}
+
+// unusable names the files of agents that can't be used.
+func unusable(roster agents.Roster) string {
+	var files []string
+	for _, p := range roster.Problems {
+		if p.Agent != "" {
+			files = append(files, p.File)
+		}
+	}
+	for _, a := range roster.Disabled {
+		files = append(files, a.File)
+	}
+	return strings.Join(files, ", ")
 }
 
 // briefing is what was last told about the agents, so that only news is told again.

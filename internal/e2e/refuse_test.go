@@ -31,9 +31,9 @@ func TestRefusals(t *testing.T) {
 		command string
 		says    []string
 	}{
-		"no agents yet": {
-			prepare: func(e *testenv.Env) { e.Write(e.AgentDir+"/agents/.keep", "") },
-			command: "/delegate scout look", says: []string{".md"},
+		"no usable agents": {
+			prepare: func(e *testenv.Env) { e.Agent("broken", "---\n- x\n---\n") },
+			command: "/delegate scout look", says: []string{"none of the agents can be used", "broken.md"},
 		},
 		"unknown agent":    {prepare: (*testenv.Env).Scout, command: "/delegate scuot look", says: []string{`"scuot"`, "scout"}},
 		"unknown model":    {prepare: (*testenv.Env).Scout, command: "/delegate scout --model fake/chidl look", says: []string{"fake/chidl", "fake/child"}},

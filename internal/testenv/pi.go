@@ -183,6 +183,7 @@ type Entry struct {
 	Message    struct {
 		Role       string
 		Content    json.RawMessage
+		Details    json.RawMessage // of a tool's result
 		StopReason string
 	}
 }
