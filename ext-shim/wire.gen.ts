@@ -504,7 +504,7 @@ export const COMMANDS: readonly Command[] = [
 export const TOOLS: readonly Tool[] = [
 	{
 		description:
-			"Start a delegate: another agent that works on one task in a background window. Its answer comes to you by itself as one [delegate] message: go on with other work or end your turn; never poll or wait for it. The delegate sees nothing of this conversation, so the task must stand alone.",
+			"Start a delegate: another agent that works on one task in a background window. Its answer comes to you by itself as one [delegate] message: go on with other work or end your turn; never poll or wait for it. A blocking request to it only to wait is polling too; a follow-up with something new to say is fine. The delegate sees nothing of this conversation, so the task must stand alone. Set auto_exit to false when you mean to go on talking to it by mail after its answer.",
 		label: "Delegate",
 		name: "delegate",
 		parameters: {

@@ -111,7 +111,7 @@ func (f *form) askTask(ctx context.Context) error {
 
 func (f *form) askLabel(ctx context.Context) error {
 	for {
-		label, err := f.ask(ctx, wire.DialogParams{Kind: "input", Title: "Short name for its window", Message: "empty for the default"})
+		label, err := f.ask(ctx, wire.DialogParams{Kind: "input", Title: "Short name for its window (empty: the default)"})
 		if err != nil {
 			return err
 		}
@@ -276,7 +276,7 @@ func (f *form) chooseThinking(ctx context.Context) error {
 }
 
 func (f *form) chooseCwd(ctx context.Context) error {
-	dir, err := f.ask(ctx, wire.DialogParams{Kind: "input", Title: "Working directory", Message: "empty for this session's own"})
+	dir, err := f.ask(ctx, wire.DialogParams{Kind: "input", Title: "Working directory (empty: this session's own)"})
 	if err != nil {
 		return err
 	}
@@ -289,7 +289,7 @@ func (f *form) chooseCwd(ctx context.Context) error {
 }
 
 func (f *form) chooseWorktree(ctx context.Context) error {
-	branch, err := f.ask(ctx, wire.DialogParams{Kind: "input", Title: "New branch, in a worktree of its own", Message: "empty for none"})
+	branch, err := f.ask(ctx, wire.DialogParams{Kind: "input", Title: "New branch, in a worktree of its own (empty: none)"})
 	if err != nil {
 		return err
 	}

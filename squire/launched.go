@@ -1,6 +1,7 @@
 package squire
 
 import (
+	"context"
 	"os"
 
 	"pi-cradle/squire/session"
@@ -42,6 +43,24 @@ func (l *live) adoptLaunching() {
 	for _, d := range open {
 		if !l.revoke(d.ID) {
 			_ = l.apply(session.Opened{ID: d.ID, Window: session.Window{Socket: d.Window.Socket, Name: d.Name}})
+		}
+	}
+}
+
+// sweepPrompts deletes the prompt files of delegates that have ended. Their launchers do it, unless they were killed. The prompt of
+// one whose window may still be open stays: its pi reads the file again when it reloads.
+func (l *live) sweepPrompts(ctx context.Context) {
+	where := map[string]session.Window{}
+	l.mu.Lock()
+	for _, d := range l.state.Children.Delegations {
+		if _, err := os.Lstat(l.dir.Prompt(l.id(), d.ID)); err == nil && !d.Unfinished() {
+			where[d.ID] = d.Window
+		}
+	}
+	l.mu.Unlock()
+	for id, p := range presences(ctx, where) {
+		if p == session.Absent || p == session.Dead {
+			_ = os.Remove(l.dir.Prompt(l.id(), id))
 		}
 	}
 }

@@ -151,6 +151,7 @@ func (l *live) restore() {
 		}
 	}
 	l.adoptLaunching()
+	l.spawn(func() { l.sweepPrompts(l.ctx) })
 	_ = l.apply(session.Restored{Messages: set(found.Messages), Prompts: l.prompted(found.Prompts), Midway: l.start.Again})
 	l.post.open()
 }

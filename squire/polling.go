@@ -169,6 +169,7 @@ func (l *live) look(ctx context.Context) {
 	}
 	l.mu.Unlock()
 	_ = l.apply(session.Observed{Scanned: true, Windows: presences(ctx, where), At: l.now()})
+	l.sweepPrompts(ctx)
 }
 
 // presences asks each server once.

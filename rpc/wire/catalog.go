@@ -31,7 +31,10 @@ var Tools = []Tool{
 	{
 		Name:        "delegate",
 		Label:       "Delegate",
-		Description: "Start a delegate: another agent that works on one task in a background window." + waitNote + " The delegate sees nothing of this conversation, so the task must stand alone.",
+		Description: "Start a delegate: another agent that works on one task in a background window." + waitNote +
+			" A blocking request to it only to wait is polling too; a follow-up with something new to say is fine." +
+			" The delegate sees nothing of this conversation, so the task must stand alone." +
+			" Set auto_exit to false when you mean to go on talking to it by mail after its answer.",
 		Snippet:     "Start another agent on a task in the background",
 		Parameters: object([]string{"agent", "task"}, map[string]any{
 			"agent":     text("Name of the agent"),

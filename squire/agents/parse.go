@@ -200,8 +200,9 @@ func fence(data []byte) (rest []byte, ok bool) {
 // mapping reads frontmatter as a set of fields, keeping every scalar as it is written: "off" and "yes" stay text.
 func mapping(front []byte) (map[string]*yaml.Node, error) {
 	var doc yaml.Node
-	if err := yaml.Unmarshal(front, &doc); err != nil {
-		return nil, fmt.Errorf("the frontmatter is not readable YAML: %w", err)
+	// An empty line stands for the fence, so that the parser counts lines as the file does.
+	if err := yaml.Unmarshal(append([]byte("\n"), front...), &doc); err != nil {
+		return nil, fmt.Errorf("the frontmatter is not readable YAML: %s", strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if len(doc.Content) == 0 {
 		return nil, nil
