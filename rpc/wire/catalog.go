@@ -29,13 +29,13 @@ const waitNote = " Its answer comes to you by itself as one [delegate] message: 
 // Tools is every tool of squire, with the description it has before the roster is known.
 var Tools = []Tool{
 	{
-		Name:        "delegate",
-		Label:       "Delegate",
+		Name:  "delegate",
+		Label: "Delegate",
 		Description: "Start a delegate: another agent that works on one task in a background window." + waitNote +
 			" A blocking request to it only to wait is polling too; a follow-up with something new to say is fine." +
 			" The delegate sees nothing of this conversation, so the task must stand alone." +
 			" Set auto_exit to false when you mean to go on talking to it by mail after its answer.",
-		Snippet:     "Start another agent on a task in the background",
+		Snippet: "Start another agent on a task in the background",
 		Parameters: object([]string{"agent", "task"}, map[string]any{
 			"agent":     text("Name of the agent"),
 			"task":      text("The whole task, complete in itself"),
