@@ -296,6 +296,15 @@ func (p *Pi) Ask(method string, params, result any) error {
 	return p.call(l, method, params, result)
 }
 
+// AskUntil is Ask that is given up, and the helper told so, when ctx ends.
+func (p *Pi) AskUntil(ctx context.Context, method string, params, result any) error {
+	l, err := p.connect()
+	if err != nil {
+		return err
+	}
+	return l.conn.Call(ctx, method, params, result)
+}
+
 func (p *Pi) call(l *life, method string, params, result any) error {
 	ctx, cancel := context.WithTimeout(context.Background(), Deadline)
 	defer cancel()

@@ -1,0 +1,53 @@
+package squire
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"testing"
+	"time"
+
+	"pi-cradle/rpc"
+	"pi-cradle/rpc/wire"
+)
+
+// The test binary is a helper too, with methods for what nothing in a session asks for yet.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "serve" {
+		os.Exit(serveForTests())
+	}
+	os.Exit(m.Run())
+}
+
+const (
+	testTrust = "test.trust" // resolveTrust
+	testOffer = "test.offer" // offerTrust
+)
+
+type testTrustResult struct {
+	Approve bool `json:"approve"`
+}
+
+func serveForTests() int {
+	stream := rpc.Stdio()
+	service, mux := New(Config{Binary: os.Args[0], Home: os.Getenv("HOME"), Getenv: os.Getenv, Now: time.Now, Logf: log.Printf})
+	rpc.Concurrent(mux, testTrust, with(service, func(l *live, ctx context.Context, s testSite) (testTrustResult, error) {
+		approve, err := l.resolveTrust(ctx, s.site())
+		return testTrustResult{approve}, err
+	}))
+	rpc.Concurrent(mux, testOffer, with(service, func(l *live, _ context.Context, _ wire.Empty) (wire.Empty, error) {
+		return wire.Empty{}, l.offerTrust()
+	}))
+	conn := rpc.NewConn(stream, mux, log.Printf)
+	service.Connect(conn)
+	<-conn.Done()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := service.Close(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	_ = conn.Close(ctx)
+	return 0
+}
