@@ -79,7 +79,7 @@ func streamOnce(t testenv.T, p *testenv.Pi, i int) costs {
 	})
 	between := usage(t, p.PID)
 	for range typed / 10 {
-		p.Keys("-l", "abcdefghij")
+		p.Keys("-l", "--", "abcdefghij")
 	}
 	p.AwaitScreen("what was typed", func(s string) bool {
 		return strings.Count(s, "abcdefghij") == typed/10 || strings.Contains(s, strings.Repeat("abcdefghij", 9))

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -8,11 +9,13 @@ import (
 	"pi-cradle/internal/testenv"
 )
 
-// withProvider is a world in which some sessions have a mail provider.
-func withProvider(t *testing.T, who string) (*testenv.Env, *testenv.Pi) {
+// withProvider is a world in which some sessions have a mail provider. environ goes to every session.
+func withProvider(t *testing.T, who string, environ map[string]string) (*testenv.Env, *testenv.Pi) {
 	t.Helper()
 	t.Parallel()
-	e := testenv.New(t, testenv.Options{Environ: map[string]string{"PROVIDER_FOR": who}})
+	all := map[string]string{"PROVIDER_FOR": who}
+	maps.Copy(all, environ)
+	e := testenv.New(t, testenv.Options{Environ: all}) // from the start: delegates have the tmux server's environment
 	e.Scout()
 	provider, err := os.ReadFile(filepath.Join(testenv.Repo(), "internal/e2e/testdata/provider.ts"))
 	if err != nil {
@@ -25,7 +28,7 @@ func withProvider(t *testing.T, who string) (*testenv.Env, *testenv.Pi) {
 func TestMailByProviderAndOwn(t *testing.T) {
 	for _, who := range []string{"both", "parent", "delegate"} {
 		t.Run("provider for "+who, func(t *testing.T) {
-			e, parent := withProvider(t, who)
+			e, parent := withProvider(t, who, nil)
 			held(t, e, parent)
 			arrive(t, e, parent)
 			e.Model.AwaitAnswered(t, "the result", told("the answer"))
@@ -44,7 +47,7 @@ func TestMailByProviderAndOwn(t *testing.T) {
 }
 
 func TestProvidersParentIsKilled(t *testing.T) {
-	e, parent := withProvider(t, "both")
+	e, parent := withProvider(t, "both", nil)
 	parent.Submit("remember me\nSAY remembered")
 	parent.AwaitAnswer("remembered")
 	held(t, e, parent)
@@ -56,4 +59,17 @@ func TestProvidersParentIsKilled(t *testing.T) {
 	exactlyOnce(t, again, "the answer")
 	again.Kill()
 	exactlyOnce(t, again.Reopen(), "the answer")
+}
+
+// The poll asks a provider that would not claim anything by itself.
+func TestProviderThatWaitsToBeAsked(t *testing.T) {
+	e, parent := withProvider(t, "both", map[string]string{"PROVIDER_PASSIVE": "1"})
+	held(t, e, parent)
+	e.Model.Release("work")
+	e.Tmux.AwaitNoWindow("scout-")
+	e.Model.AwaitAnswered(t, "the result", told("the answer"))
+	exactlyOnce(t, parent, "the answer")
+	if n := e.Model.Count(gone); n != 0 {
+		t.Error("a delegate that answered was reported as gone")
+	}
 }

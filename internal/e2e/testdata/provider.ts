@@ -1,5 +1,5 @@
 // A mail provider for tests: the four message:* hooks over the shared mail root, as the contract has them. PROVIDER_FOR says which
-// sessions have it: "parent", "delegate" or "both". Mail that nobody takes over is shown as a message of its own.
+// sessions have it: "parent", "delegate" or "both". With PROVIDER_PASSIVE the parent's claims mail only when it is asked to. Mail that nobody takes over is shown as a message of its own.
 import { randomUUID } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, watch, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -92,10 +92,11 @@ export default function (pi: ExtensionAPI) {
 	pi.on("session_start", (_event, ctx) => {
 		self = ctx.sessionManager.getSessionId();
 		const soon = setTimeout(claim, 0);
-		const watcher = watch(box(self, "new"), () => claim());
+		const passive = process.env.PROVIDER_PASSIVE && role === "parent";
+		const watcher = passive ? undefined : watch(box(self, "new"), () => claim());
 		stop = () => {
 			clearTimeout(soon);
-			watcher.close();
+			watcher?.close();
 		};
 	});
 	pi.on("session_shutdown", () => stop());
