@@ -32,8 +32,9 @@ func TestSixAgentsTwoBroken(t *testing.T) {
 	t.Parallel()
 	e := testenv.New(t, testenv.Options{})
 	sixAgents(e)
+	e.WriteJSON(e.AgentDir+"/squire/settings.json", map[string]any{"maxDeph": 2})
 	parent := e.Start(testenv.PiOptions{})
-	for _, said := range []string{`agent "broken" can't be used: ` + e.AgentDir + "/agents/broken.md: the frontmatter is not readable YAML", `agent "mixed" can't be used`, "mixes names and exclusions"} {
+	for _, said := range []string{`agent "broken" can't be used: ` + e.AgentDir + "/agents/broken.md: the frontmatter is not readable YAML", `agent "mixed" can't be used`, "mixes names and exclusions", `unknown key "maxDeph"; did you mean "maxDepth"?`} {
 		parent.AwaitScreen(said, func(s string) bool { return strings.Contains(joined(s), said) })
 	}
 	parent.Submit("first")
