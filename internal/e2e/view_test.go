@@ -38,6 +38,6 @@ func TestArgumentsAreCompleted(t *testing.T) {
 		t.Errorf("the menu offers what was not begun:\n%s", menu)
 	}
 	parent.Keys("Tab")
-	parent.Keys("-l", "--", "--thi")
+	parent.Keys("-l", "--", " --thi")
 	parent.AwaitScreen("the flag in the menu", func(s string) bool { return strings.Contains(s, "--thinking") })
 }
