@@ -47,6 +47,8 @@ const SUBMIT = 1000;
 const RETRY = 250;
 
 type HelperMethod = keyof wire.HelperMethods;
+type Params<M extends HelperMethod> = wire.HelperMethods[M]["params"];
+type Result<M extends HelperMethod> = wire.HelperMethods[M]["result"];
 type HostMethod = keyof wire.HostMethods;
 type Host = {
 	[M in Exclude<HostMethod, "cancel">]: (
@@ -227,7 +229,7 @@ class Squire {
 			this.tell("mail.staged", { file });
 		} catch {
 			if (!this.helper.isUp) return; // the provider keeps it
-			this.ask("mail.inbound", inbound).catch((error) => this.report(error));
+			this.insist("mail.inbound", inbound).catch((error) => this.report(error));
 		}
 		payload.handled = true;
 	}
@@ -252,9 +254,7 @@ class Squire {
 				model: answer ? { provider: answer.provider, id: answer.model } : (modelRef(ctx) ?? { provider: "", id: "" }),
 				...completionHolds(session.id),
 			};
-			const report = () => this.ask("run.settled", outcome, { timeout: 10_000 });
-			// When the helper falls over at just this moment the next one must hear of it.
-			await report().catch((error) => (answered(error) ? Promise.reject(error) : report()));
+			await this.insist("run.settled", outcome, { timeout: 10_000 });
 		} catch (error) {
 			this.report(error);
 		}
@@ -265,6 +265,7 @@ class Squire {
 		const { session } = this;
 		if (!session) throw stale();
 		const channel = await this.helper.connect();
+		if (this.session !== session) throw stale();
 		if (this.started?.channel !== channel || this.started.session !== session) {
 			this.started = { channel, session, done: this.startSession(channel, session) };
 		}
@@ -309,19 +310,19 @@ class Squire {
 		});
 	}
 
-	private async ask<M extends HelperMethod>(
-		method: M,
-		params: wire.HelperMethods[M]["params"],
-		options?: CallOptions,
-	): Promise<wire.HelperMethods[M]["result"]> {
-		return (await this.connect()).call(method, params, options) as Promise<wire.HelperMethods[M]["result"]>;
+	private async ask<M extends HelperMethod>(method: M, params: Params<M>, options?: CallOptions): Promise<Result<M>> {
+		return (await this.connect()).call(method, params, options) as Promise<Result<M>>;
 	}
 
-	private tell<M extends HelperMethod>(method: M, params: wire.HelperMethods[M]["params"]): void {
-		this.connect().then(
-			(channel) => channel.notify(method, params),
-			() => {},
-		);
+	/** Asks once more when the helper falls over at just this moment: the next one must hear of it. */
+	private insist<M extends HelperMethod>(method: M, params: Params<M>, options?: CallOptions): Promise<Result<M>> {
+		const ask = () => this.ask(method, params, options);
+		return ask().catch((error) => (answered(error) ? Promise.reject(error) : ask()));
+	}
+
+	private tell<M extends HelperMethod>(method: M, params: Params<M>): void {
+		const notify = (channel: Channel) => channel.notify(method, params);
+		this.connect().then(notify, () => {});
 	}
 
 	private serve(method: string, params: unknown, signal: AbortSignal): Promise<unknown> | undefined {

@@ -31,8 +31,8 @@ const ANSWERS = `
 function setUp(t: TestContext, body: string) {
 	const folder = mkdtempSync(join(tmpdir(), "shim-"));
 	const path = join(folder, "cradle-helper");
-	const write = (text: string) => {
-		writeFileSync(path, `#!${process.execPath}\n${text}`);
+	const write = (text: string, interpreter = process.execPath) => {
+		writeFileSync(path, `#!${interpreter}\n${text}`);
 		chmodSync(path, 0o755);
 	};
 	write(body);
@@ -159,6 +159,25 @@ test("a helper that does not answer is given up", async (t) => {
 	assert.equal(notices.length, 1);
 	t.mock.timers.reset();
 });
+
+for (const [name, act] of [
+	["deaf", "exec 0<&-"],
+	["mute", "exec >/dev/null"],
+] as const) {
+	test(`a helper that goes ${name} is ended, and its waiting calls with it`, async (t) => {
+		const { helper, notices, write } = setUp(t, "");
+		const hello = JSON.stringify({ id: 1, result: { version: VERSION } });
+		write(`read line\necho '${hello}'\n${act}\nexec sleep 1000\n`, "/bin/sh");
+		const channel = await helper.connect();
+		const waiting = failure(channel.call("who", {}));
+		while (notices.length === 0) {
+			channel.notify("poke", {});
+			await new Promise((resolve) => setImmediate(resolve));
+		}
+		assert.equal(await waiting, "the helper closed its end of the pipe");
+		assert.equal(helper.isUp, false);
+	});
+}
 
 test("garbage from a helper that was up ends it, and its waiting calls", async (t) => {
 	const { helper, notices } = setUp(t, ANSWERS);

@@ -114,7 +114,9 @@ export class Helper {
 			onGarbage: (line) =>
 				fail(this.broken(`"${path}" wrote something that is no message: ${JSON.stringify(line.slice(0, 80))}`)),
 		});
+		let late: NodeJS.Timeout | undefined;
 		const ended = (how: string) => {
+			clearTimeout(late);
 			cause ??= new Error(`the helper ${how}${stderr.text()}`);
 			channel.close(cause);
 			if (this.up !== channel) return;
@@ -127,13 +129,17 @@ export class Helper {
 		child.on("exit", (code, signal) => {
 			const how = signal ? `was ended by ${signal}` : `ended with exit code ${code}`;
 			// Its last words may still be in the pipe, and the pipe may be held open by somebody else.
-			const late = setTimeout(ended, LAST_WORDS, how);
-			child.once("close", () => {
-				clearTimeout(late);
-				ended(how);
-			});
+			clearTimeout(late);
+			late = setTimeout(ended, LAST_WORDS, how);
+			child.once("close", () => ended(how));
 		});
-		for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on("error", () => {});
+		// One that hears or says no more is of no use, but mostly it is just about to end, and says why.
+		const cut = () => {
+			if (!this.closing) late ??= setTimeout(fail, LAST_WORDS, new Error("the helper closed its end of the pipe"));
+		};
+		child.stdin?.on("error", cut);
+		child.stdout?.on("error", cut).on("end", cut);
+		child.stderr?.on("error", () => {});
 		child.stdout?.on("data", (chunk: Buffer) => channel.receive(chunk));
 		child.stderr?.on("data", (chunk: Buffer) => stderr.add(chunk));
 		hold(child, false);
