@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"pi-cradle/internal/printable"
 	"pi-cradle/internal/usererr"
 )
 
@@ -62,7 +64,7 @@ func (a *app) locate() error {
 }
 
 // warn prints one warning line.
-func (a *app) warn(text string) { a.line("33", "warning: "+printable(text)) }
+func (a *app) warn(text string) { a.line("33", "warning: "+printable.Line(text)) }
 
 // warnAll prints warnings in order.
 func (a *app) warnAll(texts []string) {
@@ -86,14 +88,14 @@ func (a *app) fail(err error) int {
 // failOne prints one line for an error, its further lines indented, and then its hints.
 func (a *app) failOne(err error) {
 	lines := strings.Split(strings.TrimRight(err.Error(), "\n"), "\n")
-	a.line("31", printable(lines[0]))
+	a.line("31", printable.Line(lines[0]))
 	for _, line := range lines[1:] {
-		fmt.Fprintln(a.stderr, "  "+printable(strings.TrimLeft(line, " \t")))
+		fmt.Fprintln(a.stderr, "  "+printable.Line(strings.TrimLeft(line, " \t")))
 	}
 	var user *usererr.Error
 	if errors.As(err, &user) {
 		for _, hint := range user.Hints {
-			fmt.Fprintln(a.stderr, "hint: "+printable(hint))
+			fmt.Fprintln(a.stderr, "hint: "+printable.Line(hint))
 		}
 	}
 }
@@ -101,8 +103,16 @@ func (a *app) failOne(err error) {
 // progress tells a person at a terminal what takes time; logs and pipes stay clean.
 func (a *app) progress(format string, args ...any) {
 	if a.stderrTTY {
-		fmt.Fprintln(a.stderr, printable(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(a.stderr, printable.Line(fmt.Sprintf(format, args...)))
 	}
+}
+
+// printJSON prints v for a program to read.
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.stdout)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
 }
 
 func (a *app) line(colour, text string) {
@@ -111,26 +121,3 @@ func (a *app) line(colour, text string) {
 	}
 	fmt.Fprintln(a.stderr, text)
 }
-
-// printable keeps a text on one line and a terminal safe from what a file name or a tool's output may hold.
-func printable(text string) string {
-	if !strings.ContainsFunc(text, isControl) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\t':
-			b.WriteByte(' ')
-		case isControl(r):
-			fmt.Fprintf(&b, `\x%02x`, r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-func isControl(r rune) bool { return r < 0x20 || (r >= 0x7f && r < 0xa0) }

@@ -37,6 +37,8 @@ func Run(args []string, stdout, stderr *os.File) int {
 	return code
 }
 
+const seeHelp = "see `cradle --help`"
+
 func dispatch(ctx context.Context, a *app, args []string) (int, error) {
 	own, forwarded := splitAtDashes(args)
 	if len(own) > 0 && !strings.HasPrefix(own[0], "-") {
@@ -45,14 +47,14 @@ func dispatch(ctx context.Context, a *app, args []string) (int, error) {
 				return c.execute(ctx, a, own[1:], forwarded)
 			}
 		}
-		return 0, unknownArguments(own[:1], commandNames())
+		return 0, unknownArguments(own[:1], commandNames()).Hint(seeHelp)
 	}
 	flags := newFlagSet("cradle")
 	if err := parseFlags(flags, own); err != nil {
-		return 0, err
+		return 0, err.Hint(seeHelp)
 	}
 	if rest := append(flags.Args(), forwarded...); len(rest) > 0 {
-		return 0, unknownArguments(rest, nil)
+		return 0, unknownArguments(rest, nil).Hint(seeHelp)
 	}
 	if isSet(flags, "version") {
 		fmt.Fprintln(a.stdout, version.Version)

@@ -29,46 +29,6 @@ func TestHelpFitsEightyColumns(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	known := []string{"--sandbox", "--no-sandbox", "--sandbox-backend", "--offline", "--allow-host", "--verbose", "--dry-run", "--explain", "--json", "--help", "--version"}
-	for typed, want := range map[string]string{
-		"dry": "--dry-run", "dryrun": "--dry-run", "--ofline": "--offline", "verbos": "--verbose", "allow-hosts": "--allow-host",
-		"sandbx": "--sandbox", "jsno": "--json", "no-sanbox": "--no-sandbox", "ver": "--verbose",
-		"v": "", "x": "", "": "", "foo": "", "resume": "", "model": "",
-	} {
-		if got := nearest(typed, known); got != want {
-			t.Errorf("%q: got %q, want %q", typed, got, want)
-		}
-	}
-	if got := nearest("rnu", []string{"run", "doctor"}); got != "" {
-		t.Errorf("two edits in three letters are another word, got %q", got)
-	}
-}
-
-func TestEditDistance(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want int
-	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0}, {"kitten", "sitting", 3}, {"flaw", "lawn", 2}} {
-		if got := editDistance(c.a, c.b); got != c.want {
-			t.Errorf("%q, %q: %d, want %d", c.a, c.b, got, c.want)
-		}
-	}
-}
-
-func TestPrintable(t *testing.T) {
-	for text, want := range map[string]string{
-		"plain — text":     "plain — text",
-		"\x1b[31mred\x07":  `\x1b[31mred\x07`,
-		"two\nlines\tthen": `two\nlines then`,
-		"\u009b31m":        `\x9b31m`,
-	} {
-		if got := printable(text); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
-	}
-}
-
 // outputs gives what print writes to the two streams of an app that is not at a terminal.
 func outputs(t *testing.T, print func(*app)) string {
 	t.Helper()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"pi-cradle/internal/closest"
 	"pi-cradle/internal/usererr"
 	"pi-cradle/internal/version"
 )
@@ -35,7 +36,7 @@ type positional struct {
 // execute parses args for c and runs it.
 func (c *command) execute(ctx context.Context, a *app, args, forwarded []string) (int, error) {
 	if err := parseFlags(c.flags, args); err != nil {
-		return 0, err
+		return 0, err.Hint("see `cradle %s --help`", c.name)
 	}
 	switch {
 	case isSet(c.flags, "help"):
@@ -89,7 +90,7 @@ func isSet(fs *pflag.FlagSet, name string) bool {
 	return err == nil && set
 }
 
-func parseFlags(fs *pflag.FlagSet, args []string) error {
+func parseFlags(fs *pflag.FlagSet, args []string) *usererr.Error {
 	addCommonFlags(fs)
 	err := fs.Parse(args)
 	var (
@@ -119,15 +120,15 @@ func parseFlags(fs *pflag.FlagSet, args []string) error {
 	}
 }
 
-// unknownArguments refuses words nobody asked for, and names the known word that the first of them may be a slip of.
+// unknownArguments refuses words nobody asked for, and suggests known words that the first of them may be a slip of.
 func unknownArguments(words, known []string) *usererr.Error {
 	noun := "argument"
 	if len(words) > 1 {
 		noun = "arguments"
 	}
 	err := usererr.New("Unknown %s: %s", noun, strings.Join(words, ", "))
-	if near := nearest(words[0], known); near != "" {
-		err.Hint("did you mean %q?", near)
+	if near := closest.Hint(words[0], known); near != "" {
+		err.Hint("%s", near)
 	}
 	return err
 }
@@ -138,8 +139,8 @@ func invalidValue(name, given string, choices []string) *usererr.Error {
 		quoted[i] = fmt.Sprintf("%q", c)
 	}
 	err := usererr.New("Invalid values:\n  Argument: %s, Given: %q, Choices: %s", name, given, strings.Join(quoted, ", "))
-	if near := nearest(given, choices); near != "" {
-		err.Hint("did you mean %q?", near)
+	if near := closest.Hint(given, choices); near != "" {
+		err.Hint("%s", near)
 	}
 	return err
 }

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -17,7 +16,7 @@ func newDoctorCommand() *command {
 	var opts doctorOptions
 	c := &command{
 		name:    "doctor",
-		summary: "check that the programs agents need are there",
+		summary: "look for the programs agents need",
 		about:   "Look for the programs that runs, sandboxes, schedules and delegates need, and\nsay what to do about those that are missing. Exits with 1 when pi is.",
 		flags:   newFlagSet("doctor"),
 	}
@@ -47,9 +46,7 @@ func runDoctor(ctx context.Context, a *app, opts doctorOptions) (int, error) {
 		return 0, err
 	}
 	if opts.json {
-		enc := json.NewEncoder(a.stdout)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(report); err != nil {
+		if err := a.printJSON(report); err != nil {
 			return 0, err
 		}
 	} else if _, err := io.WriteString(a.stdout, report.Text()); err != nil {

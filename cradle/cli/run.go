@@ -17,7 +17,7 @@ func newRunCommand() *command {
 		summary: "start pi as the agent in a folder",
 		about: "Start pi as the agent that a folder describes, in the current directory.\n" +
 			"It runs in a sandbox when the folder has sandbox/nono.json or sandbox/sbx.json.",
-		positionals: []positional{{name: "dir", about: "the agent's folder, or its name in ~/.cradle/settings.json (default \".\")"}},
+		positionals: []positional{{name: "dir", about: "an agent's folder, or a name in ~/.cradle/settings.json (default \".\")"}},
 		note: "Exits with pi's code, 128+n when signal n ended it, or 1 when it never began.\n" +
 			"Everything after -- goes to pi.",
 		flags: newFlagSet("run"),
@@ -36,18 +36,18 @@ type runOptions struct {
 
 func (o *runOptions) addFlags(fs *pflag.FlagSet) {
 	f := &o.flags
-	fs.Var(&toggle{&f.Sandbox, true}, "sandbox", "run in a sandbox whatever the folder says")
-	fs.Var(&toggle{&f.Sandbox, false}, "no-sandbox", "run without a sandbox whatever the folder says")
+	fs.Var(&toggle{&f.Sandbox, true}, "sandbox", "always run in a sandbox")
+	fs.Var(&toggle{&f.Sandbox, false}, "no-sandbox", "never run in a sandbox")
 	for _, name := range []string{"sandbox", "no-sandbox"} {
 		fs.Lookup(name).NoOptDefVal = "true"
 	}
 	fs.Var(&choice{[]string{string(compose.Nono), string(compose.Sbx)}, (*string)(&f.Backend)}, "sandbox-backend", "run in this kind of sandbox")
-	fs.BoolVar(&f.Offline, "offline", false, "no network inside the sandbox; turns the sandbox on")
-	fs.StringArrayVar(&f.AllowHost, "allow-host", nil, "inside the sandbox reach only this `host`; turns the sandbox on; repeat it for more hosts")
-	fs.BoolVar(&f.Verbose, "verbose", false, "let the sandbox tell what it grants")
-	fs.BoolVar(&o.dryRun, "dry-run", false, "print what would be written and run, and do neither")
-	fs.BoolVar(&o.explain, "explain", false, "print the same plan as a table with the reason for every part")
-	fs.BoolVar(&o.json, "json", false, "with --dry-run or --explain: print the plan as JSON")
+	fs.BoolVar(&f.Offline, "offline", false, "no network; turns the sandbox on")
+	fs.StringArrayVar(&f.AllowHost, "allow-host", nil, "reach only this `host`; turns the sandbox on; may be repeated")
+	fs.BoolVar(&f.Verbose, "verbose", false, "let nono print what it grants")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "only print what would be done")
+	fs.BoolVar(&o.explain, "explain", false, "print the same with a reason for every part")
+	fs.BoolVar(&o.json, "json", false, "with --dry-run or --explain: print JSON")
 }
 
 func runRun(ctx context.Context, a *app, opts *runOptions, args, forwarded []string) (int, error) {

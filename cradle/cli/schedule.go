@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"pi-cradle/cradle/schedule/task"
 	"pi-cradle/cradle/schedule/view"
 	"pi-cradle/cradle/state"
+	"pi-cradle/internal/printable"
 	"pi-cradle/internal/usererr"
 )
 
@@ -26,7 +26,7 @@ func newScheduleCommand() *command {
 	opts := new(scheduleOptions)
 	c := &command{
 		name:    "schedule",
-		summary: "run the tasks in an agent's schedule/ folder on time",
+		summary: "run an agent's tasks on time",
 		about: "Work with the tasks in the agent's schedule/ folder.\n\n" +
 			"  list     tasks, when they fire next, their timers and last runs\n" +
 			"  install  make and start the timers of all tasks, or of one\n" +
@@ -35,7 +35,7 @@ func newScheduleCommand() *command {
 			"  log      past runs and the end of their output",
 		positionals: []positional{
 			{name: "action", about: "what to do", required: true, choices: []string{"list", "install", "remove", "run", "log"}},
-			{name: "dir", about: "the agent's folder, or its name in ~/.cradle/settings.json (default \".\")"},
+			{name: "dir", about: "an agent's folder, or a name in ~/.cradle/settings.json (default \".\")"},
 			{name: "task", about: "the task: its file's name without .md (default all; run needs one)"},
 		},
 		flags: newFlagSet("schedule"),
@@ -50,7 +50,7 @@ func newScheduleCommand() *command {
 type scheduleOptions struct{ dryRun, json bool }
 
 func (o *scheduleOptions) addFlags(fs *pflag.FlagSet) {
-	fs.BoolVar(&o.dryRun, "dry-run", false, "with install, remove or run: print what would be done, and do nothing")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "with install, remove or run: only print what would be done")
 	fs.BoolVar(&o.json, "json", false, "with list: print the tasks as JSON")
 }
 
@@ -132,10 +132,7 @@ func (s *scheduling) list(context.Context) error {
 		return err
 	}
 	if s.opts.json {
-		enc := json.NewEncoder(s.stdout)
-		enc.SetIndent("", "  ")
-		enc.SetEscapeHTML(false)
-		return enc.Encode(rows)
+		return s.printJSON(rows)
 	}
 	_, err = fmt.Fprint(s.stdout, view.List(rows, time.Local))
 	return err
@@ -307,7 +304,7 @@ func (s *scheduling) notify(ctx context.Context, t task.Task, record history.Rec
 	// A run that was told to stop has failed too, and its context has ended.
 	output, err := s.NotifyFailure(context.WithoutCancel(ctx), t, record, os.Environ())
 	for line := range strings.Lines(output) {
-		fmt.Fprintln(s.stderr, printable(strings.TrimRight(line, "\n")))
+		fmt.Fprintln(s.stderr, printable.Line(strings.TrimRight(line, "\n")))
 	}
 	if err != nil {
 		s.warn(err.Error())

@@ -63,6 +63,23 @@ func fullAgent(t *testing.T) *folder.Folder {
 	}
 }
 
+func TestNetworkInWords(t *testing.T) {
+	for want, n := range map[string]*folder.Network{
+		"open":                      nil,
+		"open, local ports 80, 81":  {OpenPort: []int{80, 81}},
+		"blocked":                   {Block: ptr(true), ListenPort: nil},
+		"only a, b, listening on 1": {AllowDomain: []string{"a", "b"}, ListenPort: []int{1}},
+		"profile strict":            {Profile: ptr("strict")},
+	} {
+		if got := (&Plan{Network: n, Backend: Nono}).networkText(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got := (&Plan{Network: &folder.Network{Block: ptr(true)}}).networkText(); got != "blocked (not enforced)" {
+		t.Errorf("got %q", got)
+	}
+}
+
 // scenarios are the plans that the golden files show.
 func scenarios(t *testing.T) map[string]Input {
 	bare, nono, sbx, task, odd := input(agent()), input(fullAgent(t)), input(fullAgent(t)), input(fullAgent(t)), input(agent())

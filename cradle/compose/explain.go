@@ -98,6 +98,9 @@ func (p *Plan) networkText() string {
 		return "open"
 	}
 	var parts []string
+	if n.Profile == nil && !n.Restricts() {
+		parts = append(parts, "open")
+	}
 	if n.Block != nil && *n.Block {
 		parts = append(parts, "blocked")
 	}
@@ -112,9 +115,6 @@ func (p *Plan) networkText() string {
 	}
 	if len(n.ListenPort) > 0 {
 		parts = append(parts, "listening on "+ports(n.ListenPort))
-	}
-	if len(parts) == 0 {
-		return "open"
 	}
 	text := strings.Join(parts, ", ")
 	if p.Backend == None {

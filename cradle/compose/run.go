@@ -20,10 +20,11 @@ func Run(in Input) (*Plan, error) {
 		Warnings: append([]string{}, in.Warnings...),
 		Agent:    in.Folder.Dir, State: in.State, Verbose: in.Flags.Verbose,
 	}}
-	if err := c.directory(); err != nil {
+	err := c.directory()
+	c.warn(in.Folder.Warnings...)
+	if err != nil {
 		return c.plan, err
 	}
-	c.warn(in.Folder.Warnings...)
 	c.decision = decide(in.Folder, in.Flags)
 	c.warn(c.warnings...)
 	p := c.plan
@@ -39,6 +40,9 @@ func Run(in Input) (*Plan, error) {
 		p.Packages = &Packages{Dir: in.State.NPM(), Installer: s.Installer, Specs: s.Packages}
 	}
 	c.arguments()
+	if err := passable(p.Command(nil)); err != nil {
+		return p, err
+	}
 	p.AlsoRead = alsoRead(in)
 	return p, nil
 }
@@ -214,6 +218,16 @@ func (c *composer) arguments() {
 			add(after, "the task's prompt", s.Prompt)
 		}
 	}
+}
+
+// passable refuses what no program can be given.
+func passable(parts []Part) error {
+	for _, p := range parts {
+		if text := strings.Join(p.Words, " "); strings.Contains(text, "\x00") {
+			return usererr.New("%q can't be passed to pi: it holds a NUL character (%s)", text, p.Reason)
+		}
+	}
+	return nil
 }
 
 // maxWord is below what Linux lets one argument of a program be.

@@ -6,6 +6,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/width"
+
+	"pi-cradle/internal/printable"
 )
 
 const (
@@ -87,7 +89,7 @@ func (t *table) row(cell, reason string) {
 func wrap(text string, limit int) []string {
 	var lines []string
 	line, used := "", 0
-	for _, word := range strings.SplitAfter(visible(text), " ") {
+	for _, word := range strings.SplitAfter(printable.Line(strings.ReplaceAll(text, "\n", "↵")), " ") {
 		if n := columns(strings.TrimRight(word, " ")); used > 0 && used+n > limit {
 			lines, line, used = append(lines, line), "", 0
 		}
@@ -110,23 +112,6 @@ func wrap(text string, limit int) []string {
 		lines[i] = strings.TrimRight(lines[i], " ")
 	}
 	return lines
-}
-
-func visible(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case r == '\n':
-			b.WriteRune('↵')
-		case r == '\t':
-			b.WriteByte(' ')
-		case unicode.IsControl(r) || unicode.Is(unicode.Cf, r):
-			fmt.Fprintf(&b, "\\u%04x", r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }
 
 func columns(s string) int {

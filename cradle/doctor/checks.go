@@ -10,27 +10,27 @@ func cradleChecks(platform string) []check {
 		},
 		{
 			name: "nono", version: probe,
-			missing: "required for sandboxed runs: a folder with sandbox/nono.json, --sandbox, --offline or --allow-host (`cargo install nono-cli --locked`)",
+			missing: "required for sandboxed runs: `cargo install nono-cli --locked`",
 		},
 		{
 			name: "sbx", version: []string{"version"},
-			missing: "required for sbx-backend runs: a folder with sandbox/sbx.json, or --sandbox-backend sbx (Docker Sandboxes)",
+			missing: "required for sbx-backend runs: install Docker Sandboxes",
 		},
 		{
 			name: "mise", version: probe,
-			missing: "recommended for keeping pi and Node current per project; without it keep them on PATH yourself",
+			missing: "recommended for keeping pi and Node current per project",
 		},
 	}
 	switch platform {
 	case "darwin":
 		checks = append(checks, check{
 			name: "launchctl", version: probe,
-			missing: "recommended for `cradle schedule` — launchd LaunchAgents fire the timers; it is part of macOS, so look at PATH",
+			missing: "recommended for `cradle schedule` — launchd LaunchAgents: put /bin on PATH",
 		})
 	case "linux":
 		checks = append(checks, check{
 			name: "systemctl", version: probe,
-			missing: "recommended for `cradle schedule` — systemd --user timers fire the tasks; install systemd",
+			missing: "recommended for `cradle schedule` — systemd --user timers: install systemd",
 		})
 	}
 	return checks
@@ -51,7 +51,7 @@ func squireChecks() []check {
 		{
 			name: "node", version: []string{"--version"}, least: release{22, 19},
 			missing:  "pi from npm needs Node 22.19 or newer first on PATH",
-			outdated: "pi from npm needs Node 22.19 or newer first on PATH: upgrade Node",
+			outdated: "pi from npm needs Node 22.19 or newer first on PATH",
 		},
 	}
 }

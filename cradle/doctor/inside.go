@@ -52,7 +52,7 @@ func inside(ctx context.Context, host Host) (Finding, bool) {
 	}
 	if hidden != nil {
 		f.Status = Hidden
-		f.Hint = fmt.Sprintf("nono hides it from itself: grant what pi is installed in, here %s, under filesystem.read in each sandbox/nono.json", strings.Join(hidden, " and "))
+		f.Hint = fmt.Sprintf("nono hides it from pi: in sandbox/nono.json, grant filesystem.read on %s", strings.Join(hidden, " and "))
 	}
 	return f, true
 }

@@ -39,12 +39,16 @@ func (s *Service) PlanInstall(slug, cradle string) ([]Change, error) {
 	changes := make([]Change, 0, len(tasks))
 	for _, t := range tasks {
 		job, err := s.job(t, cradle)
-		if err != nil {
-			return nil, err
+		var files []timer.File
+		if err == nil {
+			files, err = s.Backend.Files(job)
 		}
-		files, err := s.Backend.Files(job)
 		if err != nil {
-			return nil, err
+			var refusal *usererr.Error
+			if !errors.As(err, &refusal) {
+				refusal = usererr.New("%w", err)
+			}
+			return nil, refusal.Hint("the task is in %s", t.Path)
 		}
 		changes = append(changes, Change{t.Slug, files, s.Backend.Install(s.State.ID, t.Slug)})
 	}

@@ -11,20 +11,20 @@ import (
 const maxSuggestions = 3
 
 // To lists at most three of known that are close to typed, nearest first: words it is a part of, or that differ from it in a few
-// letters. Case plays no part.
+// letters. Case and leading dashes play no part.
 func To(typed string, known []string) []string {
 	type candidate struct {
 		word     string
 		distance int
 	}
 	var found []candidate
-	low := strings.ToLower(typed)
+	low := bare(typed)
 	if low == "" {
 		return nil
 	}
 	allowed := 1 + len(low)/4
 	for _, word := range known {
-		lw := strings.ToLower(word)
+		lw := bare(word)
 		d := levenshtein.Distance(low, lw, nil)
 		if len(low) >= 3 && strings.Contains(lw, low) {
 			d = min(d, allowed)
@@ -40,6 +40,8 @@ func To(typed string, known []string) []string {
 	}
 	return out
 }
+
+func bare(word string) string { return strings.ToLower(strings.TrimLeft(word, "-")) }
 
 // Hint is To as a sentence: `did you mean "a", "b" or "c"?`, or "" when nothing is close.
 func Hint(typed string, known []string) string {

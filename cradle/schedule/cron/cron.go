@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"pi-cradle/internal/printable"
 )
 
 // Expr is a parsed expression. A nil Field is unrestricted; any other holds its values ascending and without repeats.
@@ -34,17 +36,7 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf(`Invalid cron expression "%s": %s`, printable(e.Raw), e.Reason)
-}
-
-// printable keeps an error on one line whatever the expression holds.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, s)
+	return fmt.Sprintf(`Invalid cron expression "%s": %s`, printable.Line(e.Raw), e.Reason)
 }
 
 // field describes one of the five. Written values run from min to max; one above top is a second spelling of min.
@@ -93,7 +85,7 @@ func parse(raw string) (Expr, *reason) {
 		macro := strings.TrimFunc(raw, isSpace)
 		expansion, ok := macros[strings.ToLower(macro)]
 		if !ok {
-			return Expr{}, refuse("use @hourly, @daily, @weekly, @monthly or @yearly, or five fields", `unknown macro "%s"`, printable(macro))
+			return Expr{}, refuse("use @hourly, @daily, @weekly, @monthly or @yearly, or five fields", `unknown macro "%s"`, printable.Line(macro))
 		}
 		words = strings.Fields(expansion)
 	}
@@ -167,7 +159,7 @@ func (f field) fold(v int) int {
 func (f field) term(term string) (first, last, step int, why *reason) {
 	body, stepText, hasStep := strings.Cut(term, "/")
 	if strings.Contains(stepText, "/") || strings.Count(body, "-") > 1 {
-		return 0, 0, 0, refuse("", `%s field: could not parse token "%s"`, f.name, printable(term))
+		return 0, 0, 0, refuse("", `%s field: could not parse token "%s"`, f.name, printable.Line(term))
 	}
 	step = 1
 	if hasStep {
@@ -184,7 +176,7 @@ func (f field) term(term string) (first, last, step int, why *reason) {
 	}
 	if !isRange {
 		if hasStep {
-			return 0, 0, 0, refuse(fmt.Sprintf("write %s-%d/%s", body, f.top, stepText), `%s field: a step is only valid with "*" or a range, not "%s"`, f.name, printable(body))
+			return 0, 0, 0, refuse(fmt.Sprintf("write %s-%d/%s", body, f.top, stepText), `%s field: a step is only valid with "*" or a range, not "%s"`, f.name, printable.Line(body))
 		}
 		return first, first, 1, nil
 	}
@@ -192,7 +184,7 @@ func (f field) term(term string) (first, last, step int, why *reason) {
 		return 0, 0, 0, why
 	}
 	if first > last {
-		return 0, 0, 0, refuse(fmt.Sprintf("write %s,%s", span(first, f.top), span(f.min, last)), `%s field: reversed range "%s" (start greater than end)`, f.name, printable(body))
+		return 0, 0, 0, refuse(fmt.Sprintf("write %s,%s", span(first, f.top), span(f.min, last)), `%s field: reversed range "%s" (start greater than end)`, f.name, printable.Line(body))
 	}
 	return first, last, step, nil
 }
@@ -207,7 +199,7 @@ func span(first, last int) string {
 func (f field) step(text string) (int, *reason) {
 	n, ok := digits(text)
 	if !ok || n < 1 {
-		return 0, refuse("", `%s field: step must be a positive integer, got "%s"`, f.name, printable(text))
+		return 0, refuse("", `%s field: step must be a positive integer, got "%s"`, f.name, printable.Line(text))
 	}
 	return n, nil
 }
@@ -218,7 +210,7 @@ func (f field) value(token string) (int, *reason) {
 	}
 	n, ok := digits(token)
 	if !ok || n < f.min || n > f.max {
-		return 0, refuse("", `%s field: token "%s" is out of range (%d-%d)`, f.name, printable(token), f.min, f.max)
+		return 0, refuse("", `%s field: token "%s" is out of range (%d-%d)`, f.name, printable.Line(token), f.min, f.max)
 	}
 	return n, nil
 }

@@ -85,7 +85,7 @@ func (p *parser) parse(content string) (Task, bool) {
 		return Task{}, false
 	}
 	if err != nil {
-		p.ignore("frontmatter is not valid YAML: %s", oneLine(err.Error()))
+		p.ignore("frontmatter is not valid YAML: %s", strings.TrimPrefix(oneLine(err.Error()), "yaml: "))
 		return Task{}, false
 	}
 	slug := strings.TrimSuffix(filepath.Base(p.path), ".md")

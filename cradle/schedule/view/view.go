@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pi-cradle/cradle/schedule/history"
+	"pi-cradle/internal/printable"
 )
 
 // TimerState says how a task's timer stands to its file.
@@ -60,13 +61,13 @@ func List(rows []Row, loc *time.Location) string {
 
 func row(r Row, loc *time.Location) string {
 	var b strings.Builder
-	line := func(key, text string) { fmt.Fprintf(&b, "  %-6s %s\n", key+":", Printable(text)) }
+	line := func(key, text string) { fmt.Fprintf(&b, "  %-6s %s\n", key+":", printable.Line(text)) }
 	if r.Timer == Orphaned {
 		b.WriteString(r.Slug + "\n")
 	} else {
-		b.WriteString(r.Slug + " — " + Printable(r.Name) + "\n")
+		b.WriteString(r.Slug + " — " + printable.Line(r.Name) + "\n")
 		if r.Description != "" {
-			line("about", r.Description)
+			line("about", strings.Join(strings.Fields(r.Description), " "))
 		}
 		line("cron", cronText(r, loc))
 		for _, h := range r.Hints {
@@ -86,7 +87,7 @@ func row(r Row, loc *time.Location) string {
 	case r.Running != nil:
 		line("last", "running since "+Date(r.Running.In(loc)))
 	case r.Last != nil:
-		line("last", Date(r.Last.Start.In(loc))+", "+outcome(*r.Last))
+		line("last", Date(r.Last.Start.In(loc))+", "+outcome(*r.Last)+because(*r.Last))
 	}
 	if r.Missed != nil {
 		line("missed", Date(r.Missed.In(loc))+" — no run is on record for it; ask `"+words(r.Inspect)+"`")
@@ -136,10 +137,14 @@ func outcome(r history.Record) string {
 	if r.End != nil && r.Outcome != history.Skipped {
 		text += " after " + Duration(r.Duration())
 	}
-	if r.Reason != "" {
-		text += ": " + r.Reason
-	}
 	return text
+}
+
+func because(r history.Record) string {
+	if r.Reason == "" {
+		return ""
+	}
+	return ": " + r.Reason
 }
 
 // Duration keeps the two largest units.
@@ -176,17 +181,17 @@ func Logs(logs []Log, loc *time.Location) string {
 
 func logText(l Log, loc *time.Location) string {
 	var b strings.Builder
-	b.WriteString(Printable(l.Slug) + "\n")
+	b.WriteString(printable.Line(l.Slug) + "\n")
 	for _, r := range l.Records {
-		fmt.Fprintf(&b, "  %s  %s", Date(r.Start.In(loc)), Printable(outcome(r)))
+		text := outcome(r)
 		if r.Trigger == history.Manual {
-			b.WriteString(", by hand")
+			text += ", by hand"
 		} else if r.Planned != nil && r.Start.Sub(*r.Planned) >= time.Minute {
-			fmt.Fprintf(&b, ", planned for %s", Date(r.Planned.In(loc)))
+			text += ", planned for " + Date(r.Planned.In(loc))
 		}
-		b.WriteByte('\n')
+		fmt.Fprintf(&b, "  %s  %s\n", Date(r.Start.In(loc)), printable.Line(text+because(r)))
 		if r.Session != "" {
-			fmt.Fprintf(&b, "    session: %s\n", Printable(r.Session))
+			fmt.Fprintf(&b, "    session: %s\n", printable.Line(r.Session))
 		}
 	}
 	switch {
@@ -195,27 +200,14 @@ func logText(l Log, loc *time.Location) string {
 	case len(l.Records) == 0:
 		b.WriteString("  no run yet\n")
 	}
-	fmt.Fprintf(&b, "  log: %s", Printable(l.Path))
+	fmt.Fprintf(&b, "  log: %s", printable.Line(l.Path))
 	if len(l.Lines) == 0 {
 		b.WriteString(" (empty)\n")
 		return b.String()
 	}
 	b.WriteByte('\n')
 	for _, line := range l.Lines {
-		b.WriteString("    " + Printable(line) + "\n")
+		b.WriteString("    " + printable.Line(strings.TrimSuffix(line, "\r")) + "\n")
 	}
 	return b.String()
-}
-
-// Printable keeps a text on its line and a terminal safe from what an agent may have written.
-func Printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return ' '
-		}
-		if r < 0x20 || r >= 0x7f && r < 0xa0 {
-			return -1
-		}
-		return r
-	}, text)
 }
