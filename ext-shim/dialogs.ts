@@ -43,15 +43,17 @@ export async function ask(params: DialogParams, ctx: ExtensionContext, signal: A
 		case "editor":
 			return ctx.mode === "tui" ? edit(title, prefill, ctx, signal) : answer(await ctx.ui.editor(title, prefill));
 	}
-	const rows = params.options.map((value, i) => ({
-		value,
-		label: safeText(value),
-		detail: safeText(params.details?.[i] ?? ""),
-	}));
+	const rows = params.options.map((value, i) => row(value, params.details?.[i] ?? ""));
 	if (ctx.mode === "tui") return pick(rows, params, ctx, signal);
 	const lines = rows.map(({ label, detail }) => (detail ? `${label} — ${detail}` : label));
 	const chosen = await ctx.ui.select(title, lines, { signal });
 	return answer(chosen === undefined ? undefined : rows[lines.indexOf(chosen)]?.value);
+}
+
+/** A row of a list, which is one line whatever it holds. */
+export function row(value: string, detail: string): Row {
+	const line = (text: string) => safeText(text).replaceAll("\n", " ");
+	return { value, label: line(value), detail: line(detail) };
 }
 
 function answer(value: string | undefined): DialogResult {

@@ -11,6 +11,7 @@ import (
 	"pi-cradle/rpc/wire"
 	"pi-cradle/squire/agents"
 	"pi-cradle/squire/models"
+	"pi-cradle/squire/views"
 )
 
 // form is one run of the dialogs behind /delegate without arguments. Whoever cancels one of them starts nothing.
@@ -79,7 +80,7 @@ func (f *form) askAgent(ctx context.Context, roster agents.Roster) error {
 		if a.Display != "" {
 			detail = fmt.Sprintf("%q %s", a.Display, detail)
 		}
-		p.Details = append(p.Details, detail)
+		p.Details = append(p.Details, views.Line(detail))
 	}
 	name, err := f.ask(ctx, p)
 	if err != nil {
@@ -221,7 +222,7 @@ func (f *form) chooseModel(ctx context.Context) error {
 	p := wire.DialogParams{Kind: "select", Title: "Model", Filter: true, Prefill: f.model}
 	for _, m := range f.registry.Models {
 		p.Options = append(p.Options, ref(wire.ModelRef{Provider: m.Provider, ID: m.ID}))
-		p.Details = append(p.Details, m.Name)
+		p.Details = append(p.Details, views.Line(m.Name))
 	}
 	if own := f.agent.Model; own != "" && !slices.Contains(p.Options, own) {
 		p.Options, p.Details = slices.Insert(p.Options, 0, own), slices.Insert(p.Details, 0, "from the agent's file")
