@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -114,7 +115,9 @@ func (l *live) brief() []wire.ToolUpdate {
 	return []wire.ToolUpdate{{Name: delegateTool().Name, Description: description}}
 }
 
-func delegateTool() wire.Tool { return wire.Tools[0] }
+func delegateTool() wire.Tool {
+	return wire.Tools[slices.IndexFunc(wire.Tools, func(t wire.Tool) bool { return t.Name == "delegate" })]
+}
 
 const maxGuidance = 1 << 20
 
