@@ -67,8 +67,7 @@ func (l *live) id() string { return l.start.SessionID }
 
 func (l *live) now() int64 { return l.svc.cfg.Now().UnixMilli() }
 
-// begin reads the records and answers session.start. What needs pi's help to restore follows on its own, since pi answers only
-// after it has had our answer.
+// begin reads the records and answers session.start. What needs pi's help follows in restore, once pi has had our answer.
 func (l *live) begin() wire.SessionStartResult {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,7 +87,6 @@ func (l *live) begin() wire.SessionStartResult {
 		res.Tools = l.brief()
 	}
 	res.Identity = l.identity()
-	l.spawn(l.restore)
 	return res
 }
 

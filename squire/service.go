@@ -99,10 +99,10 @@ func with[P, R any](s *Service, fn func(*live, context.Context, P) (R, error)) f
 	}
 }
 
-func (s *Service) sessionStart(ctx context.Context, p wire.SessionStartParams) (wire.SessionStartResult, error) {
+func (s *Service) sessionStart(ctx context.Context, p wire.SessionStartParams) (rpc.Answer, error) {
 	<-s.ready
 	if p.SessionID == "" || !filepath.IsAbs(p.AgentDir) || !filepath.IsAbs(p.Cwd) || len(p.PiCommand) == 0 {
-		return wire.SessionStartResult{}, errors.New("session.start lacks a session id, absolute directories or pi's command")
+		return rpc.Answer{}, errors.New("session.start lacks a session id, absolute directories or pi's command")
 	}
 	if err := s.end(ctx); err != nil {
 		s.cfg.Logf("the previous session did not end in time: %v", err)
@@ -111,7 +111,8 @@ func (s *Service) sessionStart(ctx context.Context, p wire.SessionStartParams) (
 	s.mu.Lock()
 	s.live = l
 	s.mu.Unlock()
-	return l.begin(), nil
+	// Only then: the first thing that restoring does may be to have waiting mail handed out, and pi must know by then which is ours.
+	return rpc.Answer{Result: l.begin(), Sent: func() { l.spawn(l.restore) }}, nil
 }
 
 func (s *Service) sessionShutdown(ctx context.Context, _ wire.SessionShutdownParams) (wire.Empty, error) {

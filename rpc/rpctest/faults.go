@@ -1,21 +1,14 @@
 package rpctest
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"syscall"
-	"time"
-
-	"github.com/google/uuid"
 
 	"pi-cradle/internal/usererr"
 	"pi-cradle/rpc"
-	"pi-cradle/rpc/wire"
 )
 
 // answered tells an error that the helper gave from one for want of an answer.
@@ -139,42 +132,3 @@ func (r *recorder) heard(texts []string) bool {
 
 // Transcript is everything that was said so far, for tests of tests.
 func (p *Pi) Transcript() string { return p.recorder.String() }
-
-// Deliver is a message:* provider that hands an envelope over: when the session claims it, it is staged as the extension does, and
-// the helper told. It says whether the envelope was taken.
-func (p *Pi) Deliver(inbox string, in wire.Inbound) (bool, error) {
-	var envelope struct {
-		From      string   `json:"from"`
-		Kind      string   `json:"kind"`
-		InReplyTo []string `json:"in_reply_to"`
-	}
-	if err := json.Unmarshal(in.Envelope, &envelope); err != nil {
-		return false, err
-	}
-	p.mu.Lock()
-	claims := p.claims
-	p.mu.Unlock()
-	claimed := envelope.Kind == "request" && envelope.From == claims.Parent && claims.Parent != ""
-	for _, id := range envelope.InReplyTo {
-		claimed = claimed || envelope.Kind != "request" && claims.Requests[id] != "" && claims.Requests[id] == envelope.From
-	}
-	if !claimed {
-		return false, nil
-	}
-	data, err := json.Marshal(in)
-	if err != nil {
-		return false, err
-	}
-	if err := os.MkdirAll(inbox, 0o700); err != nil {
-		return false, err
-	}
-	name := fmt.Sprintf("%015d-%s.json", time.Now().UnixMilli(), uuid.NewString())
-	temp := filepath.Join(inbox, "."+name+".tmp")
-	if err := os.WriteFile(temp, data, 0o600); err != nil {
-		return false, err
-	}
-	if err := os.Rename(temp, filepath.Join(inbox, name)); err != nil {
-		return false, err
-	}
-	return true, p.Tell(wire.MailStaged, wire.MailStagedParams{File: name})
-}

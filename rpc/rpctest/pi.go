@@ -252,7 +252,7 @@ func (p *Pi) TrySession(s *Session) (wire.SessionStartResult, error) {
 	if err != nil {
 		return wire.SessionStartResult{}, err
 	}
-	p.change(func() { p.session, p.served, p.running, p.exited, p.claims = s, nil, false, false, wire.Claims{} })
+	p.change(func() { p.session, p.served, p.running, p.exited, p.claims = s, nil, false, false, s.claims() })
 	return p.serveSession(l, s)
 }
 

@@ -1,6 +1,8 @@
 package rpctest
 
 import (
+	"encoding/json"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,6 +37,16 @@ func OpenSession(agentDir, cwd, id string) *Session {
 
 // ID is the session's id.
 func (s *Session) ID() string { return s.Start.SessionID }
+
+// claims is what the helper last left for the extension to read before it is up itself.
+func (s *Session) claims() wire.Claims {
+	var c wire.Claims
+	data, err := os.ReadFile(filepath.Join(s.Start.AgentDir, "squire", "owners", s.ID(), "claims.json"))
+	if err != nil || json.Unmarshal(data, &c) != nil {
+		return wire.Claims{}
+	}
+	return c
+}
 
 // Messages is a copy of the messages that the conversation holds.
 func (s *Session) Messages() []wire.SendParams {
