@@ -65,7 +65,8 @@ func (p *Pi) hostMux() *rpc.Mux {
 		p.change(func() { p.exited = true })
 		return wire.Empty{}, nil
 	})
-	asked(p, mux, wire.HostEmit, p.hostEmit)
+	// In order: listeners hand mail over by the claims that came before.
+	rpc.Ordered(mux, wire.HostEmit, respond(p, wire.HostEmit, p.hostEmit))
 	asked(p, mux, wire.HostEntries, func(_ context.Context, e wire.EntriesParams) (wire.EntriesResult, error) {
 		s, err := p.open()
 		if err != nil {
@@ -111,7 +112,11 @@ func told[P any](p *Pi, mux *rpc.Mux, method string, fn func(P)) {
 // asked registers a call, with the responder of the moment around it. Calls are handled as they come: one that waits for the end
 // of a run must not hold up another. Nothing is promised about the order of those that come together.
 func asked[P, R any](p *Pi, mux *rpc.Mux, method string, fn func(context.Context, P) (R, error)) {
-	rpc.Concurrent(mux, method, func(ctx context.Context, raw json.RawMessage) (any, error) {
+	rpc.Concurrent(mux, method, respond(p, method, fn))
+}
+
+func respond[P, R any](p *Pi, method string, fn func(context.Context, P) (R, error)) func(context.Context, json.RawMessage) (any, error) {
+	return func(ctx context.Context, raw json.RawMessage) (any, error) {
 		var params P
 		if err := json.Unmarshal(raw, &params); err != nil {
 			return nil, err
@@ -132,7 +137,7 @@ func asked[P, R any](p *Pi, mux *rpc.Mux, method string, fn func(context.Context
 			}
 			return result, err
 		})
-	})
+	}
 }
 
 func (p *Pi) open() (*Session, error) {

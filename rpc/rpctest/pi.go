@@ -262,17 +262,22 @@ func (p *Pi) serveSession(l *life, s *Session) (wire.SessionStartResult, error) 
 	p.mu.Lock()
 	start.Again = p.served == s
 	p.mu.Unlock()
-	if err := p.call(l, wire.SessionStart, start, &result); err != nil {
-		return result, err
-	}
-	p.change(func() {
-		l.served, p.served = s, s
-		p.claims = result.Claims
-		for _, update := range result.Tools {
-			p.tools[update.Name] = update.Description
+	ctx, cancel := context.WithTimeout(context.Background(), Deadline)
+	defer cancel()
+	var failed error
+	l.conn.CallThen(ctx, wire.SessionStart, start, &result, func(err error) {
+		if failed = err; err != nil {
+			return
 		}
+		p.change(func() {
+			l.served, p.served = s, s
+			p.claims = result.Claims
+			for _, update := range result.Tools {
+				p.tools[update.Name] = update.Description
+			}
+		})
 	})
-	return result, nil
+	return result, failed
 }
 
 // EndSession says goodbye as pi does on /new, /reload or /quit.
