@@ -20,7 +20,7 @@ func (l *live) takeBack(id string) {
 		file = d.SessionFile
 	}
 	l.mu.Unlock()
-	for _, path := range []string{l.dir.Spec(l.id(), id), l.dir.Prompt(l.id(), id), l.dir.Identity(id), file} {
+	for _, path := range []string{l.dir.Spec(l.id(), id), l.dir.Prompt(l.id(), id), l.dir.Identity(id), file, l.dir.Claims(id), l.dir.Owner(id)} {
 		if path != "" {
 			_ = os.Remove(path)
 		}

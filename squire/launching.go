@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"pi-cradle/internal/durable"
+	"pi-cradle/rpc/wire"
 	"pi-cradle/squire/launch"
 	"pi-cradle/squire/mail"
 	"pi-cradle/squire/records"
@@ -86,6 +87,10 @@ func (l *live) writeFiles(ctx context.Context, p plan, d *session.Delegation) er
 	var group errgroup.Group
 	group.Go(func() error {
 		return l.dir.SaveBirth(d.ID, records.Birth{AutoExit: d.AutoExit, Identity: l.childIdentity(d.Agent)})
+	})
+	// Its extension reads these before its own helper is up: the task may be handed out by then.
+	group.Go(func() error {
+		return l.dir.SaveClaims(d.ID, wire.Claims{Requests: map[string]string{}, Parent: l.id()})
 	})
 	group.Go(func() error { return writeSessionHeader(d) })
 	group.Go(func() error {

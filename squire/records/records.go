@@ -4,7 +4,8 @@
 //	identity/<session>.json       who a delegate is; written by its parent before the launch
 //	task-replies/<session>.json   what a delegate owes, and its answer once frozen
 //	owners/<session>/owner.lock   held by the one process that acts for the session
-//	owners/<session>/claims.json  which mail the session takes; a copy for the extension, rebuilt from the records
+//	owners/<session>/claims.json  which mail the session takes; a copy for the extension, rebuilt from the records. A delegate's
+//	                              first one is written by its parent before the launch
 //	owners/<session>/inbound/     envelopes taken from a mail provider and not yet recorded
 //	owners/<session>/launch/      per delegation what its launcher is to start (removed as it starts), the agent's prompt, and
 //	                              what the launcher saw of the end
