@@ -10,10 +10,10 @@ import (
 )
 
 // steps plays one delegation without a fault and gives the names of all steps of one side.
-func steps(t *testing.T, delegate bool) []string {
+func steps(t *testing.T, mail string, delegate bool) []string {
 	t.Helper()
 	w := newWorld(t)
-	p := start(w, victim{delegate: delegate})
+	p := start(w, victim{mail: mail, delegate: delegate})
 	p.finish()
 	p.check()
 	if p.failed != nil || w.parent.Count(answer) != 1 {
@@ -29,25 +29,28 @@ func steps(t *testing.T, delegate bool) []string {
 }
 
 func TestKilledAtEveryStep(t *testing.T) {
-	for _, side := range []string{"parent", "delegate"} {
-		t.Run(side, func(t *testing.T) {
-			names := steps(t, side == "delegate")
-			if len(names) < 8 {
-				t.Fatalf("only %d steps were seen: %v", len(names), names)
-			}
-			for _, name := range names {
-				for _, pi := range []bool{false, true} {
-					t.Run(fmt.Sprintf("%s/pi dies %v", strings.ReplaceAll(name, "/", ":"), pi), func(t *testing.T) {
-						t.Parallel()
-						p := start(newWorld(t), victim{delegate: side == "delegate", step: name, pi: pi})
-						p.finish()
-						p.check()
-						if _, err := os.Stat(p.marker); err != nil {
-							t.Errorf("nobody died: %v", err)
-						}
-					})
+	for _, mail := range []string{"embedded", "hooks"} {
+		for _, side := range []string{"parent", "delegate"} {
+			t.Run(mail+"/"+side, func(t *testing.T) {
+				names := steps(t, mail, side == "delegate")
+				if len(names) < 8 {
+					t.Fatalf("only %d steps were seen: %v", len(names), names)
 				}
-			}
-		})
+				for _, name := range names {
+					for _, pi := range []bool{false, true} {
+						v := victim{mail: mail, delegate: side == "delegate", step: name, pi: pi}
+						t.Run(fmt.Sprintf("%s/pi dies %v", strings.ReplaceAll(name, "/", ":"), pi), func(t *testing.T) {
+							t.Parallel()
+							p := start(newWorld(t), v)
+							p.finish()
+							p.check()
+							if _, err := os.Stat(p.marker); err != nil {
+								t.Errorf("nobody died: %v", err)
+							}
+						})
+					}
+				}
+			})
+		}
 	}
 }

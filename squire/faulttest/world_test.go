@@ -105,7 +105,8 @@ func (w *world) waiting(address string) int {
 
 // victim says which helper dies, at which step, and whether its pi dies as well.
 type victim struct {
-	delegate bool // the delegate's helper, not the parent's
+	mail     string // "hooks": both sides have a provider; "embedded"
+	delegate bool   // the delegate's helper, not the parent's
 	step     string
 	pi       bool
 }
@@ -117,6 +118,8 @@ type play struct {
 	marker string
 
 	pi     *rpctest.Pi // the parent's
+	mail   *provider   // the parent's, if any
+	strays []string    // tasks and answers that earlier providers showed as ordinary mail
 	tool   chan error  // how the call ended; nil for a result that says "started"
 	failed error       // what the parent's model was told at once
 	called bool        // the call has ended
@@ -124,12 +127,20 @@ type play struct {
 
 	child     *rpctest.Session
 	childPi   *rpctest.Pi
+	childMail *provider
 	pane      net.Conn
 	paneEnded bool
 }
 
 // start begins a delegation. The victim's first life is armed.
 func start(w *world, v victim) *play {
+	if err := os.MkdirAll(filepath.Join(w.agentDir, "squire"), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	settings := []byte(`{"mail":"` + v.mail + `"}`)
+	if err := os.WriteFile(filepath.Join(w.agentDir, "squire", "settings.json"), settings, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
 	p := &play{world: w, victim: v, marker: filepath.Join(w.dir, "died"), tool: make(chan error, 1)}
 	p.startParent()
 	pi := p.pi
@@ -155,6 +166,10 @@ func (p *play) startParent() {
 	options := p.options(env, "noted")
 	options.DiesWithHelper = p.victim.pi && !p.victim.delegate
 	p.pi = rpctest.Start(p.t, options)
+	if p.victim.mail == "hooks" {
+		p.strays = append(p.strays, p.mail.strays()...)
+		p.mail = p.provide(p.pi, p.parent.ID())
+	}
 	if _, err := p.pi.TrySession(p.parent); err != nil {
 		p.t.Logf("the parent's session.start: %v", err) // its helper may have died in it
 	}
@@ -181,6 +196,9 @@ func (p *play) startDelegate(a arrival) {
 	options := p.options(env, answer)
 	options.DiesWithHelper = p.victim.delegate && p.victim.pi
 	p.childPi = rpctest.Start(p.t, options)
+	if p.victim.mail == "hooks" {
+		p.childMail = p.provide(p.childPi, a.ID)
+	}
 	if _, err := p.childPi.TrySession(p.child); err != nil {
 		p.t.Logf("the delegate's session.start: %v", err) // its helper may have died in it
 	}
@@ -210,9 +228,20 @@ func (p *play) finish() {
 		case <-parentChanged:
 		case <-delegateChanged:
 		case <-tick.C:
+			p.deliver()
 		case <-limit:
 			p.t.Fatalf("still open: %s\nrecord: %s", open, p.describe())
 		}
+	}
+}
+
+// deliver is what a provider does about new mail.
+func (p *play) deliver() {
+	if p.mail != nil {
+		p.mail.claim()
+	}
+	if p.childMail != nil && !p.paneEnded {
+		p.childMail.claim()
 	}
 }
 
@@ -297,7 +326,10 @@ func (p *play) check() {
 		}
 	}
 	list := p.record()
+	strays := append(append(p.strays, p.mail.strays()...), p.childMail.strays()...)
 	switch {
+	case len(strays) > 0:
+		p.t.Errorf("shown as ordinary mail: %s", strays)
 	case answers+gone > 1:
 		p.t.Errorf("told %d times of an answer and %d times of none", answers, gone)
 	case answers+gone == 0 && p.failed == nil:
