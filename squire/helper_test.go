@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"net"
 	"os"
 	"testing"
 	"time"
@@ -25,13 +26,10 @@ const (
 	testOffer = "test.offer" // offerTrust
 )
 
-type testTrustResult struct {
-	Approve bool `json:"approve"`
-}
+// testSocket names the variable with the path at which a helper of the real pi takes those methods.
+const testSocket = "SQUIRE_TEST_SOCKET"
 
-func serveForTests() int {
-	stream := rpc.Stdio()
-	service, mux := New(Config{Binary: os.Args[0], Home: os.Getenv("HOME"), Getenv: os.Getenv, Now: time.Now, Logf: log.Printf})
+func addTestMethods(service *Service, mux *rpc.Mux) {
 	rpc.Concurrent(mux, testTrust, with(service, func(l *live, ctx context.Context, s testSite) (testTrustResult, error) {
 		approve, err := l.resolveTrust(ctx, s.site())
 		return testTrustResult{approve}, err
@@ -39,8 +37,39 @@ func serveForTests() int {
 	rpc.Concurrent(mux, testOffer, with(service, func(l *live, _ context.Context, _ wire.Empty) (wire.Empty, error) {
 		return wire.Empty{}, l.offerTrust()
 	}))
+}
+
+func serveTest(service *Service, listener net.Listener) {
+	mux := rpc.NewMux()
+	addTestMethods(service, mux)
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		rpc.NewConn(conn, mux, log.Printf)
+	}
+}
+
+type testTrustResult struct {
+	Approve bool `json:"approve"`
+}
+
+func serveForTests() int {
+	stream := rpc.Stdio()
+	service, mux := New(Config{Binary: os.Args[0], Home: os.Getenv("HOME"), Getenv: os.Getenv, Now: time.Now, Logf: log.Printf})
+	addTestMethods(service, mux)
 	conn := rpc.NewConn(stream, mux, log.Printf)
 	service.Connect(conn)
+	if path := os.Getenv(testSocket); path != "" {
+		listener, err := net.Listen("unix", path)
+		if err != nil {
+			log.Print(err)
+			return 1
+		}
+		defer listener.Close()
+		go serveTest(service, listener)
+	}
 	<-conn.Done()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
