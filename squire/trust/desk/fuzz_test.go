@@ -85,3 +85,17 @@ func FuzzDescriptor(f *testing.F) {
 		}
 	})
 }
+
+// Nothing that one side has sealed can be sent back to it, even when both chose the same nonce.
+func TestNoReflection(t *testing.T) {
+	line, err := armed(t, requesterSide, nil).out.frame(message{Kind: kindHello})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := armed(t, requesterSide, line).receive(kindHello); err == nil {
+		t.Errorf("taken for the root's: %+v", m)
+	}
+	if _, err := armed(t, rootSide, line).receive(kindHello); err != nil {
+		t.Errorf("the root can't read it: %v", err)
+	}
+}
