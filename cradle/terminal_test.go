@@ -2,8 +2,10 @@ package main
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"pi-cradle/cradle/state"
@@ -57,9 +59,10 @@ func TestTerminalIsThePis(t *testing.T) {
 	}
 
 	e.Tmux.Keys(pane, "C-z")
-	screen("the shell after Ctrl-Z", has("Stopped"))
+	screen("the shell after Ctrl-Z", func(s string) bool { return strings.Contains(s, "Stopped") && atPrompt(s) })
 	typed("fg")
-	screen("pi after fg", func(s string) bool { return inputLine.MatchString(s[strings.LastIndex(s, "fg")+2:]) })
+	// Not before pi has cleared what the shell wrote: input that the shell takes for its own, pi never gets.
+	screen("pi after fg", func(s string) bool { return !strings.Contains(s, "Stopped") && inputLine.MatchString(s) })
 
 	e.Tmux.Paste(pane, "hello there\nSAY good day")
 	screen("the prompt", has("SAY good day"))
@@ -81,7 +84,7 @@ func TestTerminalIsThePis(t *testing.T) {
 	e.Tmux.Keys(pane, "C-c") // a key to pi, which clears its input
 	screen("cleared input", func(s string) bool { return !strings.Contains(s, "half a thought") && inputLine.MatchString(s) })
 	e.Tmux.Keys(pane, "C-d")
-	screen("the shell at the end", func(s string) bool { return strings.HasSuffix(strings.TrimRight(s, " \n"), "shell$") })
+	screen("the shell at the end", atPrompt)
 	typed("echo code $?; stty -a >after; echo done")
 	if text := screen("the exit code", func(s string) bool { return strings.Contains(s, "\ndone\n") }); !strings.Contains(text, "code 0") {
 		t.Errorf("no exit code 0:\n%s", text)
@@ -89,5 +92,38 @@ func TestTerminalIsThePis(t *testing.T) {
 	before, after := e.Exec("cat", "before"), e.Exec("cat", "after")
 	if size := regexp.MustCompile(`rows \d+; columns \d+;`); size.ReplaceAllString(before.Stdout, "") != size.ReplaceAllString(after.Stdout, "") {
 		t.Errorf("the terminal is not as it was:\n%s\n%s", before.Stdout, after.Stdout)
+	}
+}
+
+// atPrompt says whether the shell waits for a command.
+func atPrompt(screen string) bool { return strings.HasSuffix(strings.TrimRight(screen, " \n"), "shell$") }
+
+// Somebody who watches is told what takes so long.
+func TestWaitingIsExplained(t *testing.T) {
+	e := testenv.New(t, testenv.Options{Bare: true})
+	w := newWorldIn(t, e.Dir("world"), map[string]string{"agent/settings.json": `{"packages":["npm:a"]}`}, "pi", "npm")
+	pipe := filepath.Join(w.root, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func() (pane string) {
+		args := append([]string{"new-window", "-d", "-P", "-F", "#{pane_id}", "-t", "=main:", "--", "env", "FAKE_NPM_HOLD=" + pipe}, w.env...)
+		return e.Tmux.Run(append(args, "sh", "-c", `"$@"; echo code $?; exec cat`, "sh", w.bin+"/cradle", "run", w.agent, "--no-sandbox")...)
+	}
+	shows := func(pane, text string) {
+		t.Helper()
+		testenv.Await(t, text, func() bool { return strings.Contains(e.Tmux.Screen(pane), text) })
+	}
+	first := run()
+	shows(first, "installing a@latest")
+	second := run()
+	shows(second, "waiting for another run of this agent to finish its setup")
+	if _, err := os.ReadFile(pipe); err != nil {
+		t.Fatal(err)
+	}
+	shows(first, "code 0")
+	shows(second, "code 0")
+	if text := e.Tmux.Screen(second); strings.Contains(text, "installing") {
+		t.Errorf("installed twice:\n%s", text)
 	}
 }
