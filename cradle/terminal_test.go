@@ -96,7 +96,9 @@ func TestTerminalIsThePis(t *testing.T) {
 }
 
 // atPrompt says whether the shell waits for a command.
-func atPrompt(screen string) bool { return strings.HasSuffix(strings.TrimRight(screen, " \n"), "shell$") }
+func atPrompt(screen string) bool {
+	return strings.HasSuffix(strings.TrimRight(screen, " \n"), "shell$")
+}
 
 // Somebody who watches is told what takes so long.
 func TestWaitingIsExplained(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 type app struct {
 	stdout, stderr     io.Writer
 	stdoutTTY          bool
+	stdoutWidth        int // in columns; 0 when it is no terminal
 	stderrTTY, colours bool
 	signals            *signals
 
@@ -37,6 +38,9 @@ func newApp(stdout, stderr *os.File) *app {
 		stderrTTY: term.IsTerminal(int(stderr.Fd())),
 		home:      homeDir(),
 		platform:  runtime.GOOS,
+	}
+	if columns, _, err := term.GetSize(int(stdout.Fd())); a.stdoutTTY && err == nil {
+		a.stdoutWidth = columns
 	}
 	a.colours = a.stderrTTY && os.Getenv("NO_COLOR") == ""
 	return a

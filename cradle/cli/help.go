@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"pi-cradle/internal/printable"
 )
 
 const helpWidth = 80
@@ -88,26 +90,9 @@ func writeRows(b *strings.Builder, rows [][2]string) {
 	}
 	for _, r := range rows {
 		left := r[0]
-		for _, line := range wrap(r[1], helpWidth-width-4) {
+		for _, line := range printable.Wrap(r[1], helpWidth-width-4) {
 			fmt.Fprintf(b, "  %-*s  %s\n", width, left, line)
 			left = ""
 		}
 	}
-}
-
-// wrap breaks text at spaces into lines of at most width bytes, as far as its words allow.
-func wrap(text string, width int) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(text) {
-		switch {
-		case line == "":
-			line = word
-		case len(line)+1+len(word) <= width:
-			line += " " + word
-		default:
-			lines, line = append(lines, line), word
-		}
-	}
-	return append(lines, line)
 }

@@ -134,7 +134,7 @@ func (s *scheduling) list(context.Context) error {
 	if s.opts.json {
 		return s.printJSON(rows)
 	}
-	_, err = fmt.Fprint(s.stdout, view.List(rows, time.Local))
+	_, err = fmt.Fprint(s.stdout, view.List(rows, time.Local, s.stdoutWidth))
 	return err
 }
 
@@ -217,7 +217,7 @@ func (s *scheduling) log(context.Context) error {
 			return err
 		}
 	}
-	_, err = fmt.Fprint(s.stdout, view.Logs(logs, time.Local))
+	_, err = fmt.Fprint(s.stdout, view.Logs(logs, time.Local, s.stdoutWidth))
 	return err
 }
 

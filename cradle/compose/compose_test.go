@@ -14,6 +14,7 @@ import (
 	"pi-cradle/cradle/folder"
 	"pi-cradle/cradle/state"
 	"pi-cradle/internal/jsjson"
+	"pi-cradle/internal/printable"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -117,7 +118,7 @@ func TestRenderings(t *testing.T) {
 		golden(t, name+".explain", explained)
 		golden(t, name+".json", p.JSON())
 		for line := range strings.Lines(explained) {
-			if n := columns(strings.TrimSuffix(line, "\n")); n > tableWidth {
+			if n := printable.Columns(strings.TrimSuffix(line, "\n")); n > tableWidth {
 				t.Errorf("%s: %d columns in %q", name, n, line)
 			}
 			if strings.ContainsFunc(strings.TrimSuffix(line, "\n"), func(r rune) bool { return r < ' ' }) {

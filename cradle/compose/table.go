@@ -3,9 +3,6 @@ package compose
 import (
 	"fmt"
 	"strings"
-	"unicode"
-
-	"golang.org/x/text/width"
 
 	"pi-cradle/internal/printable"
 )
@@ -73,7 +70,7 @@ func (t *table) row(cell, reason string) {
 		t.WriteString(pad + line + "\n")
 	}
 	t.WriteString(pad + left[last])
-	used := indent + columns(left[last])
+	used := indent + printable.Columns(left[last])
 	if used > reasonStart-1 {
 		t.WriteByte('\n')
 		used = 0
@@ -88,51 +85,20 @@ func (t *table) row(cell, reason string) {
 // that nothing in a file name or prompt can act on the terminal.
 func wrap(text string, limit int) []string {
 	var lines []string
-	line, used := "", 0
-	for _, word := range strings.SplitAfter(printable.Line(strings.ReplaceAll(text, "\n", "↵")), " ") {
-		if n := columns(strings.TrimRight(word, " ")); used > 0 && used+n > limit {
-			lines, line, used = append(lines, line), "", 0
-		}
-		for _, r := range word {
-			n := runeColumns(r)
+	for _, line := range printable.Wrap(printable.Line(strings.ReplaceAll(text, "\n", "↵")), limit) {
+		from, used := 0, 0
+		for i, r := range line {
+			n := printable.RuneColumns(r)
 			if used+n > limit {
-				if r == ' ' {
-					continue
-				}
-				lines, line, used = append(lines, line), "", 0
+				lines = append(lines, line[from:i])
+				from, used = i, 0
 			}
-			line, used = line+string(r), used+n
+			used += n
 		}
+		lines = append(lines, line[from:])
 	}
-	lines = append(lines, line)
 	if len(lines) > maxLines {
 		lines = append(lines[:maxLines-1], "…")
 	}
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
-	}
 	return lines
-}
-
-func columns(s string) int {
-	n := 0
-	for _, r := range s {
-		n += runeColumns(r)
-	}
-	return n
-}
-
-// runeColumns is the width of one character in a terminal.
-func runeColumns(r rune) int {
-	if r < 0x300 {
-		return 1
-	}
-	if unicode.In(r, unicode.Mn, unicode.Me) {
-		return 0
-	}
-	switch width.LookupRune(r).Kind() {
-	case width.EastAsianWide, width.EastAsianFullwidth:
-		return 2
-	}
-	return 1
 }

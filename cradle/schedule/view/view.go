@@ -47,21 +47,21 @@ var timerText = map[TimerState]string{
 	Orphaned:   "orphaned — it has no usable task file; run `cradle schedule remove` to remove it",
 }
 
-// List is the listing of rows, times in loc.
-func List(rows []Row, loc *time.Location) string {
+// List is the listing of rows, times in loc, wrapped to width columns; 0 is no limit.
+func List(rows []Row, loc *time.Location, width int) string {
 	if len(rows) == 0 {
 		return "No schedules found.\n"
 	}
 	texts := make([]string, len(rows))
 	for i, r := range rows {
-		texts[i] = row(r, loc)
+		texts[i] = row(r, loc, width)
 	}
 	return strings.Join(texts, "\n")
 }
 
-func row(r Row, loc *time.Location) string {
+func row(r Row, loc *time.Location, width int) string {
 	var b strings.Builder
-	line := func(key, text string) { fmt.Fprintf(&b, "  %-6s %s\n", key+":", printable.Line(text)) }
+	line := func(key, text string) { hang(&b, fmt.Sprintf("  %-6s ", key+":"), text, width) }
 	if r.Timer == Orphaned {
 		b.WriteString(r.Slug + "\n")
 	} else {
@@ -93,6 +93,14 @@ func row(r Row, loc *time.Location) string {
 		line("missed", Date(r.Missed.In(loc))+" — no run is on record for it; ask `"+words(r.Inspect)+"`")
 	}
 	return b.String()
+}
+
+// hang writes text after head, and what has no room there below it.
+func hang(b *strings.Builder, head, text string, width int) {
+	for _, line := range printable.Wrap(printable.Line(text), width-len(head)) {
+		b.WriteString(head + line + "\n")
+		head = strings.Repeat(" ", len(head))
+	}
 }
 
 // words shows a command line; it is not for a shell.
@@ -167,19 +175,19 @@ type Log struct {
 	Lines   []string // the end of the log
 }
 
-// Logs lays out the runs of several tasks.
-func Logs(logs []Log, loc *time.Location) string {
+// Logs lays out the runs of several tasks, all but the lines of their logs wrapped to width columns; 0 is no limit.
+func Logs(logs []Log, loc *time.Location, width int) string {
 	if len(logs) == 0 {
 		return "No schedules found.\n"
 	}
 	texts := make([]string, len(logs))
 	for i, l := range logs {
-		texts[i] = logText(l, loc)
+		texts[i] = logText(l, loc, width)
 	}
 	return strings.Join(texts, "\n")
 }
 
-func logText(l Log, loc *time.Location) string {
+func logText(l Log, loc *time.Location, width int) string {
 	var b strings.Builder
 	b.WriteString(printable.Line(l.Slug) + "\n")
 	for _, r := range l.Records {
@@ -189,7 +197,7 @@ func logText(l Log, loc *time.Location) string {
 		} else if r.Planned != nil && r.Start.Sub(*r.Planned) >= time.Minute {
 			text += ", planned for " + Date(r.Planned.In(loc))
 		}
-		fmt.Fprintf(&b, "  %s  %s\n", Date(r.Start.In(loc)), printable.Line(text+because(r)))
+		hang(&b, "  "+Date(r.Start.In(loc))+"  ", text+because(r), width)
 		if r.Session != "" {
 			fmt.Fprintf(&b, "    session: %s\n", printable.Line(r.Session))
 		}

@@ -69,10 +69,10 @@ gone
   timer: orphaned — it has no usable task file; run ` + "`cradle schedule remove`" + ` to remove it
   last:  1/2/2026, 12:00:00 AM, interrupted: killed
 `
-	if got := List(rows, time.UTC); got != want {
+	if got := List(rows, time.UTC, 0); got != want {
 		t.Errorf("got\n%s", got)
 	}
-	if got := List(nil, time.UTC); got != "No schedules found.\n" {
+	if got := List(nil, time.UTC, 0); got != "No schedules found.\n" {
 		t.Errorf("empty: %q", got)
 	}
 }
@@ -101,7 +101,7 @@ b
   no run yet
   log: /s/b.log (empty)
 `
-	if got := Logs(logs, time.UTC); got != want {
+	if got := Logs(logs, time.UTC, 0); got != want {
 		t.Errorf("got\n%s", got)
 	}
 }
@@ -113,5 +113,31 @@ func TestDuration(t *testing.T) {
 		if got := Duration(d); got != want {
 			t.Errorf("%v: %q, want %q", d, got, want)
 		}
+	}
+}
+
+func TestNarrow(t *testing.T) {
+	failed := history.Record{Trigger: history.Manual, Start: *at("2026-01-02 11:00:00"), Outcome: history.Failed, Reason: "there is no directory to run in"}
+	const list = `bad — bad
+  cron:  x  (INVALID: no good at
+         all)
+  cwd:   /a/path/that/is/longer/than/that
+  timer: not installed
+  last:  1/2/2026, 11:00:00 AM,
+         failed: there is no
+         directory to run in
+`
+	if got := List([]Row{{Slug: "bad", Name: "bad", Cron: "x", Cwd: "/a/path/that/is/longer/than/that", Timer: NotInstalled, Error: "no good at all", Last: &failed}}, time.UTC, 32); got != list {
+		t.Errorf("got\n%s", got)
+	}
+	const log = `bad
+  1/2/2026, 11:00:00 AM  failed, by hand: there
+                         is no directory to run
+                         in
+  log: /s/bad.log
+    a line that stays as long as it is, whatever the width
+`
+	if got := Logs([]Log{{Slug: "bad", Path: "/s/bad.log", Records: []history.Record{failed}, Lines: []string{"a line that stays as long as it is, whatever the width"}}}, time.UTC, 48); got != log {
+		t.Errorf("got\n%s", got)
 	}
 }
