@@ -208,12 +208,11 @@ func logText(l Log, loc *time.Location, width int) string {
 	case len(l.Records) == 0:
 		b.WriteString("  no run yet\n")
 	}
-	fmt.Fprintf(&b, "  log: %s", printable.Line(l.Path))
+	path := l.Path
 	if len(l.Lines) == 0 {
-		b.WriteString(" (empty)\n")
-		return b.String()
+		path += " (empty)"
 	}
-	b.WriteByte('\n')
+	hang(&b, "  log: ", path, width)
 	for _, line := range l.Lines {
 		b.WriteString("    " + printable.Line(strings.TrimSuffix(line, "\r")) + "\n")
 	}
