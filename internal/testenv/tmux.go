@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -30,6 +31,9 @@ type Window struct {
 	Dir                     string
 }
 
+// guard runs in the user's window. It ends the server when the tests were killed and can't.
+const guard = `while kill -0 "$1" 2>/dev/null; do sleep 2; done; tmux -S "$2" kill-server`
+
 func startTmux(e *Env, o Options) *Tmux {
 	e.T.Helper()
 	socket := o.Socket
@@ -52,7 +56,8 @@ func startTmux(e *Env, o Options) *Tmux {
 	if height == 0 {
 		height = 30
 	}
-	x.Run("-f", conf, "new-session", "-d", "-s", "main", "-n", "user", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height), "-c", e.Work, "--", "env", "cat") // two words: no shell takes part
+	x.Run("-f", conf, "new-session", "-d", "-s", "main", "-n", "user", "-x", strconv.Itoa(width), "-y", strconv.Itoa(height), "-c", e.Work, "--",
+		"/bin/sh", "-c", guard, "sh", strconv.Itoa(os.Getpid()), x.Socket)
 	e.T.Cleanup(x.stop)
 	x.Run("set-option", "-g", "extended-keys", "on") // or pi warns
 	x.pid, _ = strconv.Atoi(x.Run("display-message", "-p", "#{pid}"))
