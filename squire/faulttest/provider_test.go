@@ -24,6 +24,8 @@ type provider struct {
 	address string
 	inbox   string
 
+	claiming sync.Mutex // pi does one thing at a time: a scan sees all or nothing of another claim
+
 	mu    sync.Mutex
 	shown []string // bodies of mail that it had to show itself
 }
@@ -80,6 +82,8 @@ func (p *provider) write(address, folder, id string, data []byte) error {
 
 // claim takes every waiting envelope out of new/ and hands it over.
 func (p *provider) claim() {
+	p.claiming.Lock()
+	defer p.claiming.Unlock()
 	box := filepath.Join(p.root, p.address)
 	entries, _ := os.ReadDir(filepath.Join(box, "new"))
 	for _, entry := range entries {
