@@ -31,8 +31,8 @@ const testSocket = "SQUIRE_TEST_SOCKET"
 
 func addTestMethods(service *Service, mux *rpc.Mux) {
 	rpc.Concurrent(mux, testTrust, with(service, func(l *live, ctx context.Context, s testSite) (testTrustResult, error) {
-		approve, err := l.resolveTrust(ctx, s.site())
-		return testTrustResult{approve}, err
+		r, err := l.resolveTrust(ctx, s.site())
+		return testTrustResult{r.approve, r.leftOut}, err
 	}))
 	rpc.Concurrent(mux, testOffer, with(service, func(l *live, _ context.Context, _ wire.Empty) (wire.Empty, error) {
 		return wire.Empty{}, l.offerTrust()
@@ -53,6 +53,7 @@ func serveTest(service *Service, listener net.Listener) {
 
 type testTrustResult struct {
 	Approve bool `json:"approve"`
+	LeftOut bool `json:"leftOut"`
 }
 
 func serveForTests() int {

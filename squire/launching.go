@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -148,7 +149,7 @@ func (l *live) opened(id string, p plan, w tmux.Window) (started, error) {
 	if d == nil {
 		return started{}, errors.New("the delegation was taken back while its window opened")
 	}
-	notes := p.choice.Notes
+	notes := slices.Concat(p.choice.Notes, p.place.notes)
 	if err != nil {
 		notes = append(notes, "its window could not be recorded: "+err.Error())
 	}

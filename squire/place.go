@@ -17,6 +17,7 @@ import (
 type place struct {
 	cwd       string // absolute
 	trusted   bool
+	notes     []string               // what whoever asked for the delegate should know
 	workspace func() json.RawMessage // waits for the record of the directory and its checkout
 }
 
@@ -26,8 +27,10 @@ func (l *live) findPlace(ctx context.Context, o order) (place, error) {
 		return place{}, usererr.New("a delegate can only work in this session's directory")
 	}
 	here := trust.Place{Dir: l.start.Cwd}
-	trusted, err := l.resolveTrust(ctx, site{agent: o.Agent, own: here, target: here})
-	return place{cwd: here.Dir, trusted: trusted, workspace: l.inspect(l.ctx, gitws.Inherited, here.Dir)}, err
+	ruling, err := l.resolveTrust(ctx, site{agent: o.Agent, own: here, target: here})
+	return place{
+		cwd: here.Dir, trusted: ruling.approve, notes: ruling.notes(here.Dir), workspace: l.inspect(l.ctx, gitws.Inherited, here.Dir),
+	}, err
 }
 
 // target is the tmux session in which a delegate's window opens.

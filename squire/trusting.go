@@ -21,64 +21,93 @@ type site struct {
 
 var errSessionEnded = errors.New("the session has ended")
 
+// ruling is whether a delegate's pi trusts its project.
+type ruling struct {
+	approve bool
+	leftOut bool // there is something that pi does without, for want of trust
+}
+
+func (r ruling) notes(dir string) []string {
+	if !r.leftOut {
+		return nil
+	}
+	return []string{fmt.Sprintf("the project in %s is not trusted: the delegate's pi leaves its settings, extensions and skills out", dir)}
+}
+
 // resolveTrust finds out whether a delegate's pi may trust the project it starts in, and asks the user of the root session when
 // nothing else decides. Any error means that the delegate must not be started; then nothing was saved for its sake either, unless
 // the user's answer was already being saved when the launch was given up.
-func (l *live) resolveTrust(ctx context.Context, s site) (approve bool, err error) {
+func (l *live) resolveTrust(ctx context.Context, s site) (ruling, error) {
 	if s.own.Covers(s.target) {
-		return l.start.Trusted, nil
+		return l.inheritTrust(ctx, s), nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(l.ctx, func() { cancel(errSessionEnded) })()
-	approve, decided, err := l.lookTrust(ctx, s)
-	if decided || err != nil {
-		return approve, err
+	facts, err := l.lookTrust(ctx, s)
+	if err != nil {
+		return ruling{}, err
+	}
+	if approve, decided := facts.Decide(); decided {
+		return ruled(approve, facts), nil
 	}
 	limited, expire := context.WithTimeoutCause(ctx, desk.Limit, desk.ErrExpired)
 	defer expire()
 	q := l.question(s)
 	waiter, err := l.waiter(q)
 	if err != nil {
-		return false, err
+		return ruling{}, err
 	}
 	turn, err := waiter.Wait(limited)
 	if err != nil {
-		return false, l.unanswered(ctx, q, err)
+		return ruling{}, l.unanswered(ctx, q, err)
 	}
 	defer turn.Done()
 	// Whoever had the turn before may have decided this too.
-	approve, decided, err = l.lookTrust(turn.Context(), s)
-	if decided || err != nil {
-		return approve, err
+	if facts, err = l.lookTrust(turn.Context(), s); err != nil {
+		return ruling{}, err
+	}
+	if approve, decided := facts.Decide(); decided {
+		return ruled(approve, facts), nil
 	}
 	answer, err := turn.Ask(q)
 	if err != nil {
-		return false, l.unanswered(ctx, q, err)
+		return ruling{}, l.unanswered(ctx, q, err)
 	}
 	if !q.Offers(answer) {
-		return false, q.Unasked(fmt.Sprintf("the answer %.20q is none", answer))
+		return ruling{}, q.Unasked(fmt.Sprintf("the answer %.20q is none", answer))
 	}
 	if err := l.saveAnswer(turn.Context(), trust.Updates(answer, q.Key)); err != nil {
-		return false, err
+		return ruling{}, err
 	}
 	if turn.Context().Err() != nil {
-		return false, l.unanswered(ctx, q, context.Cause(turn.Context()))
+		return ruling{}, l.unanswered(ctx, q, context.Cause(turn.Context()))
 	}
-	return answer.Approves(), nil
+	return ruled(answer.Approves(), facts), nil
 }
 
-// lookTrust gives the decision that is there without a question.
-func (l *live) lookTrust(ctx context.Context, s site) (approve, decided bool, err error) {
+func ruled(approve bool, f trust.Facts) ruling { return ruling{approve, !approve && f.Protected} }
+
+// inheritTrust passes this session's own trust on. What its store says does not matter then; only what the lack of trust costs is
+// looked up, and not knowing that stops nobody.
+func (l *live) inheritTrust(ctx context.Context, s site) ruling {
+	if l.start.Trusted {
+		return ruling{approve: true}
+	}
+	facts, _ := l.lookTrust(ctx, s)
+	return ruled(false, facts)
+}
+
+// lookTrust finds out what decides without a question.
+func (l *live) lookTrust(ctx context.Context, s site) (trust.Facts, error) {
 	found, err := l.host.lookTrust(ctx, wire.TrustLookParams{Dir: s.target.Dir, Key: s.target.Key()})
 	if err != nil && ctx.Err() != nil {
-		return false, false, context.Cause(ctx)
+		return trust.Facts{}, context.Cause(ctx)
 	}
 	if err != nil {
-		return false, false, usererr.New("pi's saved trust decisions can't be read, so nothing is started: %w", err)
+		return trust.Facts{}, usererr.New("pi's saved trust decisions can't be read, so nothing is started: %w", err)
 	}
-	approve, decided = trust.Facts{Saved: found.Saved, Protected: found.Protected || s.protected}.Decide()
-	return approve, decided, nil
+	return trust.Facts{Saved: found.Saved, Protected: found.Protected || s.protected}, nil
 }
 
 // saveAnswer hands an answer to pi's trust store. Once ctx has ended it saves nothing.

@@ -72,7 +72,7 @@ func (r *realPi) launch(conn *rpc.Conn) <-chan verdict {
 		var res testTrustResult
 		site := testSite{Own: trust.Place{Dir: r.Work}, Target: trust.Place{Dir: r.foreign}}
 		err := conn.Call(context.Background(), testTrust, site, &res)
-		out <- verdict{res.Approve, err}
+		out <- verdict{res.Approve, res.LeftOut, err}
 	}()
 	return out
 }

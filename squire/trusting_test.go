@@ -125,6 +125,7 @@ func (f *family) offer() {
 
 type verdict struct {
 	approve bool
+	leftOut bool
 	err     error
 }
 
@@ -138,7 +139,7 @@ func (f *family) launchAt(ctx context.Context, pi *rpctest.Pi, s testSite) <-cha
 	go func() {
 		var res testTrustResult
 		err := pi.AskUntil(ctx, testTrust, s, &res)
-		out <- verdict{res.Approve, err}
+		out <- verdict{res.Approve, res.LeftOut, err}
 	}()
 	return out
 }
@@ -240,7 +241,7 @@ func TestFiveAnswers(t *testing.T) {
 				}
 				first := f.launch(f.t.Context(), pi, trust.Place{Dir: f.foreign})
 				within(f.t, "the question", f.shown).answer <- label
-				if v := within(f.t, "the verdict", first); v.err != nil || v.approve != c.approve {
+				if v := within(f.t, "the verdict", first); v.err != nil || v.approve != c.approve || v.leftOut == c.approve {
 					f.t.Errorf("%+v", v)
 				}
 				if saved := f.saved(); !maps.Equal(saved, c.saves(f)) {
@@ -294,22 +295,23 @@ func TestDecidedWithoutAQuestion(t *testing.T) {
 	for name, c := range map[string]struct {
 		saved  map[string]bool
 		target trust.Place
-		want   bool
+
+		want, leftOut bool
 	}{
-		"inherited":                       {nil, f.home, true},
-		"nothing that needs trust":        {nil, trust.Place{Dir: plain}, false},
-		"saved yes":                       {map[string]bool{f.foreign: true}, trust.Place{Dir: f.foreign}, true},
-		"saved no":                        {map[string]bool{f.foreign: false}, trust.Place{Dir: f.foreign}, false},
-		"on an ancestor":                  {map[string]bool{filepath.Dir(f.foreign): true}, trust.Place{Dir: f.foreign}, true},
-		"nearer no":                       {map[string]bool{"/": true, f.foreign: false}, trust.Place{Dir: f.foreign}, false},
-		"linked worktree":                 {map[string]bool{"/main": true, f.foreign: false}, linked, true},
-		"linked worktree, denied":         {map[string]bool{"/main": false, f.foreign: true}, linked, false},
-		"subdirectory with a no":          {map[string]bool{f.foreign: true, below.Dir: false}, below, false},
-		"subdirectory of what is trusted": {map[string]bool{f.foreign: true}, below, true},
+		"inherited":                       {nil, f.home, true, false},
+		"nothing that needs trust":        {nil, trust.Place{Dir: plain}, false, false},
+		"saved yes":                       {map[string]bool{f.foreign: true}, trust.Place{Dir: f.foreign}, true, false},
+		"saved no":                        {map[string]bool{f.foreign: false}, trust.Place{Dir: f.foreign}, false, true},
+		"on an ancestor":                  {map[string]bool{filepath.Dir(f.foreign): true}, trust.Place{Dir: f.foreign}, true, false},
+		"nearer no":                       {map[string]bool{"/": true, f.foreign: false}, trust.Place{Dir: f.foreign}, false, true},
+		"linked worktree":                 {map[string]bool{"/main": true, f.foreign: false}, linked, true, false},
+		"linked worktree, denied":         {map[string]bool{"/main": false, f.foreign: true}, linked, false, true},
+		"subdirectory with a no":          {map[string]bool{f.foreign: true, below.Dir: false}, below, false, false},
+		"subdirectory of what is trusted": {map[string]bool{f.foreign: true}, below, true, false},
 	} {
 		f.save(c.saved)
 		for who, pi := range map[string]*rpctest.Pi{"root": f.root, "delegate": worker} {
-			if v := within(t, "the verdict", f.launch(t.Context(), pi, c.target)); v.err != nil || v.approve != c.want {
+			if v := within(t, "the verdict", f.launch(t.Context(), pi, c.target)); v.err != nil || v.approve != c.want || v.leftOut != c.leftOut {
 				t.Errorf("%s, %s: %+v", name, who, v)
 			}
 		}
@@ -323,12 +325,14 @@ func TestInheritedWithinTheRepository(t *testing.T) {
 	f.save(map[string]bool{f.foreign: true})
 	own := trust.Place{Dir: f.home.Dir, MainRoot: f.home.Dir, CommonDir: f.home.Dir + "/.git", CheckoutRoot: f.home.Dir}
 	worktree := trust.Place{Dir: f.foreign, MainRoot: f.home.Dir, CommonDir: own.CommonDir, CheckoutRoot: f.foreign}
+	if v := within(t, "the verdict", f.launchAt(t.Context(), f.root, testSite{Own: own, Target: worktree})); v.err != nil || v.approve || !v.leftOut {
+		t.Errorf("%+v", v)
+	}
+	f.writeStore("broken") // and of no concern
 	if v := within(t, "the verdict", f.launchAt(t.Context(), f.root, testSite{Own: own, Target: worktree})); v.err != nil || v.approve {
 		t.Errorf("%+v", v)
 	}
-	if n := f.root.State().Calls[wire.HostTrustLook]; n != 0 {
-		t.Errorf("pi's store was looked at %d times", n)
-	}
+	f.unasked()
 }
 
 // A checkout yet to be made is asked about by what it is going to hold.
