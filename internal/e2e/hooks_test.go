@@ -15,9 +15,6 @@ import (
 func example(t *testing.T, name string) string {
 	t.Helper()
 	readme, err := os.ReadFile(filepath.Join(testenv.Repo(), "README.md"))
-	if err == nil && !strings.Contains(string(readme), "\n## Hooks\n") {
-		readme, err = os.ReadFile("testdata/hooks.md")
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
