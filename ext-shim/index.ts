@@ -20,6 +20,7 @@ import { answered, type CallOptions, type Channel, describe, RpcError } from "./
 import { callRow, messageRow, resultRow, safeText } from "./paint.ts";
 import { findHelper, installCommand, piCommand } from "./platform.ts";
 import {
+	attempt,
 	type Conversation,
 	claimed,
 	completionHolds,
@@ -133,7 +134,7 @@ class Squire {
 			if (source !== "extension") this.tell("input.seen", { source });
 		});
 		pi.on("before_agent_start", async (event) => {
-			if (this.session) this.session.submittedUntil = 0;
+			if (this.session) Object.assign(this.session, { submittedUntil: 0, running: true });
 			const delegating = this.pi.getActiveTools().includes("delegate");
 			const prepared = await this.ask("run.prepare", { delegating }, { timeout: 2000 }).catch(() => undefined);
 			const options = event.systemPromptOptions;
@@ -169,7 +170,7 @@ class Squire {
 	private conversation(session: Session): Conversation {
 		const { ctx } = session;
 		return {
-			idle: () => attempt(() => session.isOpen && Date.now() >= session.submittedUntil && ctx.isIdle(), false),
+			idle: () => session.isOpen && Date.now() >= session.submittedUntil && attempt(() => ctx.isIdle(), false),
 			send: (message, triggerTurn) => this.pi.sendMessage(customMessage(message), { triggerTurn }),
 			holds: (id) => attempt(() => messageIds(ctx).has(id), false),
 			watch: (waiting) => this.watch(session, waiting),
@@ -238,8 +239,7 @@ class Squire {
 		const { session } = this;
 		if (!session) return;
 		const { lastAnswer: answer, ctx } = session;
-		session.lastAnswer = undefined;
-		session.submittedUntil = 0;
+		Object.assign(session, { lastAnswer: undefined, submittedUntil: 0, running: false });
 		session.delivery.settled(aborted);
 		let text = textOf(answer?.content ?? "", "\n");
 		let textPath = "";
@@ -353,10 +353,11 @@ class Squire {
 			return {};
 		},
 		"host.prompt": async ({ text }, session) => {
-			await session.opened;
-			while (Date.now() < session.submittedUntil) await new Promise((resolve) => setTimeout(resolve, 5));
-			if (this.session !== session) throw stale();
-			this.pi.sendUserMessage(text, { deliverAs: "followUp" });
+			await session.inTurn(() => {
+				if (this.session !== session) throw stale();
+				if (session.ctx.isIdle()) session.submittedUntil = Date.now() + SUBMIT;
+				this.pi.sendUserMessage(text, { deliverAs: "followUp" });
+			});
 			return {};
 		},
 		"host.exit": (_, session) => {
@@ -466,14 +467,6 @@ type NoticeLevel = "info" | "warning" | "error";
 
 function stale(): RpcError {
 	return new RpcError(wire.CODE_STALE, "the session is gone");
-}
-
-function attempt<T>(act: () => T, otherwise: T): T {
-	try {
-		return act();
-	} catch {
-		return otherwise; // pi has moved on
-	}
 }
 
 function deepFreeze<T>(value: T): T {

@@ -3,7 +3,17 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { claimed, completionHolds, ownerFolder, readClaims, registerHost, stage, unregisterHost } from "./session.ts";
+import {
+	attempt,
+	claimed,
+	completionHolds,
+	ownerFolder,
+	readClaims,
+	registerHost,
+	Session,
+	stage,
+	unregisterHost,
+} from "./session.ts";
 
 const claims = { requests: { r1: "scout-id" }, parent: "parent-id" };
 
@@ -105,4 +115,45 @@ test("our host is announced and taken back, and nobody else's", (t) => {
 	registerHost("me", "t3");
 	unregisterHost("me", "t3");
 	assert.deepEqual(globals[key], { version: 3 });
+});
+
+test("prompts are submitted in turn: after pi has started, not beside one another, and not while it compacts", async () => {
+	let idle = false;
+	const ctx = { sessionManager: { getSessionId: () => "me" }, isIdle: () => idle } as unknown as Session["ctx"];
+	const session = new Session(ctx, "startup", "/nonexistent", () => ({
+		idle: () => idle,
+		send: () => {},
+		holds: () => false,
+		watch: () => {},
+	}));
+	const submitted: string[] = [];
+	let wake = () => {};
+	const submit = (name: string) =>
+		session.inTurn(() => {
+			submitted.push(name);
+			session.submittedUntil = Number.POSITIVE_INFINITY;
+			wake();
+		});
+	const next = () =>
+		new Promise<void>((resolve) => {
+			wake = resolve;
+		});
+	const seen = next();
+	const first = submit("first");
+	const second = submit("second");
+	const failed = session.inTurn(() => assert.fail("gone")).catch((error: Error) => error.message);
+	session.open();
+	assert.deepEqual(submitted, [], "pi compacts");
+	idle = true;
+	await seen;
+	assert.deepEqual(submitted, ["first"], "its run has not begun");
+	const seenToo = next();
+	idle = false;
+	Object.assign(session, { running: true, submittedUntil: 0 });
+	await Promise.all([first, seenToo, second]);
+	session.submittedUntil = 0;
+	assert.equal(await failed, "gone");
+	assert.deepEqual(submitted, ["first", "second"]);
+	const stale = () => assert.fail("stale");
+	assert.equal(attempt(stale, 7), 7);
 });

@@ -25,6 +25,8 @@ export class Session {
 	lastAnswer: AssistantMessage | undefined;
 	/** Until when a submitted prompt is expected to start a run, which we must not overtake. */
 	submittedUntil = 0;
+	/** Between before_agent_start and agent_settled. */
+	running = false;
 	/** Whether pi has started up, so that a run may be started. */
 	isOpen = false;
 	/** Marks it open, or lets go of who waits for that when the session ends first. */
@@ -35,6 +37,7 @@ export class Session {
 	/** Stops watching the boundaries of runs. */
 	readonly boundaries: (() => void)[] = [];
 	readonly delivery: Delivery;
+	private prompts: Promise<void> = Promise.resolve();
 
 	constructor(
 		ctx: ExtensionContext,
@@ -49,6 +52,27 @@ export class Session {
 		this.inbox = join(this.folder, "inbound");
 		this.claims = readClaims(this.folder);
 		this.delivery = new Delivery(conversation(this));
+	}
+
+	/** Submits prompts one after the other: not beside another one, and not while pi compacts, for it would drop them. */
+	inTurn(submit: () => void): Promise<void> {
+		const compacting = () => !this.running && !attempt(() => this.ctx.isIdle(), true);
+		const turn = this.prompts.then(async () => {
+			await this.opened;
+			while (Date.now() < this.submittedUntil || compacting()) await new Promise((resolve) => setTimeout(resolve, 10));
+			submit();
+		});
+		this.prompts = turn.catch(() => {});
+		return turn;
+	}
+}
+
+/** What pi's objects say, or otherwise when they throw because pi has moved on. */
+export function attempt<T>(act: () => T, otherwise: T): T {
+	try {
+		return act();
+	} catch {
+		return otherwise;
 	}
 }
 
