@@ -101,8 +101,8 @@ func read(path, cwd, home string) (*table, error) {
 		t.warn("%s: settings must be a JSON object — ignored", path)
 		return t, nil
 	}
-	if extra := others(top, "agents"); extra != "" {
-		t.warn("%s: unsupported keys ignored: %s", path, extra)
+	if extra := top.Others("agents"); extra != nil {
+		t.warn("%s: unsupported keys ignored: %s", path, strings.Join(extra, ", "))
 	}
 	agents, ok := top.Get("agents")
 	if !ok {
@@ -126,8 +126,8 @@ func (t *table) add(name string, v any, cwd, home string) {
 		t.warn(`%s: agents.%s must be an object with a "path" — ignored`, t.path, name)
 		return
 	}
-	if extra := others(o, "path", "cwd"); extra != "" {
-		t.warn("%s: agents.%s: unsupported keys ignored: %s", t.path, name, extra)
+	if extra := o.Others("path", "cwd"); extra != nil {
+		t.warn("%s: agents.%s: unsupported keys ignored: %s", t.path, name, strings.Join(extra, ", "))
 	}
 	dir := text(o, "path")
 	if jsjson.Trim(dir) == "" {
@@ -154,15 +154,4 @@ func text(o *jsjson.Object, key string) string {
 	v, _ := o.Get(key)
 	s, _ := v.(string)
 	return jsjson.Valid(s)
-}
-
-// others lists the keys of o that are not known, joined for a message.
-func others(o *jsjson.Object, known ...string) string {
-	var extra []string
-	for _, k := range o.Keys() {
-		if !slices.Contains(known, k) {
-			extra = append(extra, jsjson.Valid(k))
-		}
-	}
-	return strings.Join(extra, ", ")
 }

@@ -8,9 +8,8 @@ type toggle struct {
 	on    bool
 }
 
-func (t *toggle) String() string   { return "" }
-func (t *toggle) Type() string     { return "bool" }
-func (t *toggle) IsBoolFlag() bool { return true }
+func (t *toggle) String() string { return "" }
+func (t *toggle) Type() string   { return "bool" }
 
 func (t *toggle) Set(s string) error {
 	given, err := strconv.ParseBool(s)

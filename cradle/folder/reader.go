@@ -1,7 +1,6 @@
 package folder
 
 import (
-	"slices"
 	"strings"
 
 	"pi-cradle/internal/jsjson"
@@ -15,20 +14,9 @@ type reader struct {
 	o    *jsjson.Object
 }
 
-// others lists the keys that are not known, joined for a message.
-func (r reader) others(known ...string) string {
-	var extra []string
-	for _, key := range r.o.Keys() {
-		if !slices.Contains(known, key) {
-			extra = append(extra, jsjson.Valid(key))
-		}
-	}
-	return strings.Join(extra, ", ")
-}
-
 func (r reader) noOthers(known ...string) {
-	if extra := r.others(known...); extra != "" {
-		r.warn("%s: unsupported keys ignored: %s", r.path, extra)
+	if extra := r.o.Others(known...); extra != nil {
+		r.warn("%s: unsupported keys ignored: %s", r.path, strings.Join(extra, ", "))
 	}
 }
 

@@ -29,8 +29,8 @@ func (l *loader) settings() {
 		return
 	}
 	r := reader{l, path, o}
-	if extra := r.others("defaultProvider", "defaultModel", "defaultThinkingLevel", "packages", "npmCommand"); extra != "" {
-		l.warn("%s: keys cradle does not map are ignored — pi reads them from ~/.pi/agent/settings.json or the project's .pi/settings.json, not the agent folder: %s", path, extra)
+	if extra := o.Others("defaultProvider", "defaultModel", "defaultThinkingLevel", "packages", "npmCommand"); extra != nil {
+		l.warn("%s: keys cradle does not map are ignored — pi reads them from ~/.pi/agent/settings.json or the project's .pi/settings.json, not the agent folder: %s", path, strings.Join(extra, ", "))
 	}
 	l.Settings.Provider = r.text("defaultProvider")
 	l.Settings.Model = r.text("defaultModel")
@@ -73,9 +73,7 @@ func (l *loader) models() {
 		l.fail(usererr.New(`%s must contain a "providers" object`, path))
 		return
 	}
-	if extra := r.others("providers"); extra != "" {
-		l.warn("%s: unsupported keys ignored: %s", path, extra)
-	}
+	r.noOthers("providers")
 	for _, name := range providers.Keys() {
 		v, _ := providers.Get(name)
 		provider, ok := v.(*jsjson.Object)

@@ -76,6 +76,17 @@ func (o *Object) Keys() []string {
 	return append(out, names...)
 }
 
+// Others lists the keys that are not known, as Valid text, in the order of Keys.
+func (o *Object) Others(known ...string) []string {
+	var others []string
+	for _, k := range o.Keys() {
+		if !slices.Contains(known, k) {
+			others = append(others, Valid(k))
+		}
+	}
+	return others
+}
+
 // arrayIndex tells the keys that JavaScript moves to the front: canonical decimals up to 2^32-2.
 func arrayIndex(k string) (uint64, bool) {
 	if k == "" || len(k) > 10 || k[0] < '0' || k[0] > '9' || (k[0] == '0' && len(k) > 1) {
