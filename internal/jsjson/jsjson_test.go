@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -97,6 +98,20 @@ func TestValidReplacesLoneSurrogates(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := Valid(v.(string)); got != "a\ufffd\ufffdz" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestOthers(t *testing.T) {
+	v, err := Decode([]byte(`{"known":1,"z\ud800":null,"10":2,"2":3}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := v.(*Object)
+	if got := o.Others("known", "absent"); !slices.Equal(got, []string{"2", "10", "z\ufffd"}) {
+		t.Errorf("%q", got)
+	}
+	if got := o.Others(o.Keys()...); got != nil {
 		t.Errorf("%q", got)
 	}
 }
