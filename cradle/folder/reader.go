@@ -20,40 +20,36 @@ func (r reader) noOthers(known ...string) {
 	}
 }
 
+// typed reads a value of one type. One of another type costs a warning that names the wanted kind; then, and when the key is
+// absent, ok is false.
+func typed[T any](r reader, key, kind string) (value T, ok bool) {
+	v, there := r.o.Get(key)
+	if !there {
+		return value, false
+	}
+	if value, ok = v.(T); !ok {
+		r.warn("%s: %s must be %s — ignored", r.path, key, kind)
+	}
+	return value, ok
+}
+
 func (r reader) object(key string) *jsjson.Object {
-	v, ok := r.o.Get(key)
-	if !ok {
-		return nil
-	}
-	o, ok := v.(*jsjson.Object)
-	if !ok {
-		r.warn("%s: %s must be an object — ignored", r.path, key)
-	}
+	o, _ := typed[*jsjson.Object](r, key, "an object")
 	return o
 }
 
 func (r reader) boolean(key string) *bool {
-	v, ok := r.o.Get(key)
-	if !ok {
-		return nil
-	}
-	if b, ok := v.(bool); ok {
+	if b, ok := typed[bool](r, key, "true or false"); ok {
 		return &b
 	}
-	r.warn("%s: %s must be true or false — ignored", r.path, key)
 	return nil
 }
 
 func (r reader) text(key string) *string {
-	v, ok := r.o.Get(key)
-	if !ok {
-		return nil
-	}
-	if s, ok := v.(string); ok {
+	if s, ok := typed[string](r, key, "a string"); ok {
 		s = jsjson.Valid(s)
 		return &s
 	}
-	r.warn("%s: %s must be a string — ignored", r.path, key)
 	return nil
 }
 
@@ -84,4 +80,22 @@ func texts(v any) ([]string, bool) {
 		list[i] = jsjson.Valid(s)
 	}
 	return list, true
+}
+
+// accepted reads a list of strings and keeps what accept makes of each. Those it refuses are named together in one warning, with
+// the rule that they break.
+func (r reader) accepted(key, rule string, accept func(string) (string, bool)) []string {
+	var kept, bad []string
+	for _, s := range r.strings(key) {
+		s, ok := accept(s)
+		if ok {
+			kept = append(kept, s)
+		} else {
+			bad = append(bad, s)
+		}
+	}
+	if len(bad) > 0 {
+		r.warn("%s: %s entries must be %s — ignored: %s", r.path, key, rule, strings.Join(bad, ", "))
+	}
+	return kept
 }

@@ -165,15 +165,7 @@ func (r reader) domains() []string {
 }
 
 func (r reader) ports(key string) []int {
-	v, ok := r.o.Get(key)
-	if !ok {
-		return nil
-	}
-	list, ok := v.([]any)
-	if !ok {
-		r.warn("%s: %s must be an array of port numbers — ignored", r.path, key)
-		return nil
-	}
+	list, _ := typed[[]any](r, key, "an array of port numbers")
 	var ports []int
 	var bad []string
 	for _, v := range list {
@@ -200,31 +192,12 @@ func (r reader) filesystem(o *jsjson.Object, g *Grants, sockets bool) {
 }
 
 func (r reader) paths(key string) []string {
-	var kept, bad []string
-	for _, p := range r.strings(key) {
-		if alias.PathShaped(p) {
-			kept = append(kept, p)
-		} else {
-			bad = append(bad, p)
-		}
-	}
-	if len(bad) > 0 {
-		r.warn("%s: %s entries must be absolute, ~/, or $HOME/ paths — ignored: %s", r.path, key, strings.Join(bad, ", "))
-	}
-	return kept
+	return r.accepted(key, "absolute, ~/, or $HOME/ paths", func(path string) (string, bool) { return path, alias.PathShaped(path) })
 }
 
 func (r reader) rules() []string {
-	var kept, bad []string
-	for _, rule := range r.strings(rulesKey) {
-		if rule = jsjson.Trim(rule); strings.HasPrefix(rule, "(") && strings.HasSuffix(rule, ")") {
-			kept = append(kept, rule)
-		} else {
-			bad = append(bad, rule)
-		}
-	}
-	if len(bad) > 0 {
-		r.warn("%s: %s entries must be parenthesized s-expressions — ignored: %s", r.path, rulesKey, strings.Join(bad, ", "))
-	}
-	return kept
+	return r.accepted(rulesKey, "parenthesized s-expressions", func(rule string) (string, bool) {
+		rule = jsjson.Trim(rule)
+		return rule, strings.HasPrefix(rule, "(") && strings.HasSuffix(rule, ")")
+	})
 }
