@@ -64,6 +64,30 @@ func fullAgent(t *testing.T) *folder.Folder {
 	}
 }
 
+func TestRelativeState(t *testing.T) {
+	in := input(fullAgent(t))
+	in.State = state.ForFolder(in.Folder.Dir, "/home/u", "./rel/")
+	id := in.State.ID
+	check := func(want string) {
+		t.Helper()
+		p := plan(t, in)
+		argv := strings.Join(Argv(p.Command(nil)), " ")
+		for _, part := range []string{" --profile " + want + "/nono-profile.json ", " -e " + want + "/extensions/providers.ts ", " --session-dir " + want + "/sessions"} {
+			if !strings.Contains(argv, part) {
+				t.Errorf("no %q in %s", part, argv)
+			}
+		}
+		if p.State.Path() != want || p.Packages.Dir != want+"/npm" || p.Profile.Path != want+"/nono-profile.json" {
+			t.Errorf("state %s, packages in %s, profile %s", p.State.Path(), p.Packages.Dir, p.Profile.Path)
+		}
+	}
+	check("rel/agents/" + id)
+	in.Alias, in.AliasCWD = "helper", t.TempDir()
+	check("/work/project/rel/agents/" + id)
+	in.Scheduled = &Scheduled{CWD: "/work/project"}
+	check("rel/agents/" + id)
+}
+
 func TestNetworkInWords(t *testing.T) {
 	for want, n := range map[string]*folder.Network{
 		"open":                      nil,

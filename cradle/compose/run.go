@@ -18,9 +18,10 @@ func base(path string) string { return filepath.Base(path) }
 func Run(in Input) (*Plan, error) {
 	c := &composer{in: in, plan: &Plan{
 		Warnings: append([]string{}, in.Warnings...),
-		Agent:    in.Folder.Dir, State: in.State, Verbose: in.Flags.Verbose,
+		Agent:    in.Folder.Dir, Verbose: in.Flags.Verbose,
 	}}
 	err := c.directory()
+	c.state()
 	c.warn(in.Folder.Warnings...)
 	if err != nil {
 		return c.plan, err
@@ -37,7 +38,7 @@ func Run(in Input) (*Plan, error) {
 	}
 	c.generated()
 	if s := in.Folder.Settings; len(s.Packages) > 0 {
-		p.Packages = &Packages{Dir: in.State.NPM(), Installer: s.Installer, Specs: s.Packages}
+		p.Packages = &Packages{Dir: p.State.NPM(), Installer: s.Installer, Specs: s.Packages}
 	}
 	c.arguments()
 	if err := passable(p.Command(nil)); err != nil {
@@ -97,6 +98,14 @@ func (c *composer) directory() error {
 		p.CWD, p.CWDReason = in.CWD, "where cradle was started"
 	}
 	return nil
+}
+
+// state keeps the state directory as it is spelled, unless it is relative and pi, which gets that spelling, runs elsewhere.
+func (c *composer) state() {
+	if root := &c.in.State.Root; !filepath.IsAbs(*root) && c.plan.CWD != c.in.CWD {
+		*root = filepath.Join(c.in.CWD, *root)
+	}
+	c.plan.State = c.in.State
 }
 
 // programs finds what the run needs, the sandbox first. pi has to be there in any case: under sbx it gives the guest's version.
