@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // tool writes a program that runs script.
@@ -126,6 +127,17 @@ func TestInside(t *testing.T) {
 		}})
 		if asked != (want != "") || asked && (f.Status != want || (f.Hint == "") != (want == OK)) {
 			t.Errorf("%s: %+v, %v", script, f, asked)
+		}
+	}
+}
+
+func TestHintsFitEightyColumns(t *testing.T) {
+	checks := append(cradleChecks("darwin"), append(cradleChecks("linux"), squireChecks()...)...)
+	for _, c := range checks {
+		for _, hint := range []string{c.missing, c.outdated} {
+			if n := utf8.RuneCountInString("  ⚠ " + hint); n > 80 {
+				t.Errorf("%s: %d columns: %s", c.name, n, hint)
+			}
 		}
 	}
 }

@@ -181,19 +181,28 @@ func (s *Service) each(changes []Change, verb string, do func(Change) error) (do
 			said = usererr.New(`Failed to %s schedule "%s": %w`, verb, c.Slug, err)
 		}
 		if len(done) > 0 {
-			said.Hint("done before it: %s", strings.Join(done, ", "))
+			said.Hint("done before it: %s", some(done))
 		}
 		if rest := changes[i+1:]; len(rest) > 0 {
 			slugs := make([]string, len(rest))
 			for i, c := range rest {
 				slugs[i] = c.Slug
 			}
-			said.Hint("not begun: %s", strings.Join(slugs, ", "))
+			said.Hint("not begun: %s", some(slugs))
 		}
 		said.Hint("what is left of it: %s", s.leftovers(c))
 		return done, said.Hint("remove the cause and run the same command again; it may be repeated")
 	}
 	return done, nil
+}
+
+// some lists names, the first few of many.
+func some(names []string) string {
+	const few = 5
+	if more := len(names) - few; more > 1 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:few], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 func (s *Service) leftovers(c Change) string {
