@@ -98,7 +98,7 @@ func (l *live) writeFiles(ctx context.Context, p plan, d *session.Delegation) er
 		if p.prompt == "" {
 			return nil
 		}
-		return durable.Write(l.dir.Prompt(l.id(), d.ID), []byte(p.prompt+"\n"))
+		return durable.Place(l.dir.Prompt(l.id(), d.ID), []byte(p.prompt+"\n"))
 	})
 	group.Go(func() error { return l.sendTask(ctx, p, d) })
 	err := group.Wait()
@@ -138,7 +138,7 @@ func writeSessionHeader(d *session.Delegation) error {
 	if err := durable.MkdirAll(d.SessionDir); err != nil {
 		return err
 	}
-	return durable.Write(d.SessionFile, append(header, '\n'))
+	return durable.Place(d.SessionFile, append(header, '\n'))
 }
 
 func (l *live) opened(id string, p plan, w tmux.Window) (started, error) {

@@ -48,11 +48,29 @@ func Write(path string, data []byte) error { return WriteMode(path, data, FileMo
 
 // WriteMode is Write with a mode of the caller's choice, for files that other programs read.
 func WriteMode(path string, data []byte, mode fs.FileMode) error {
-	dir := filepath.Dir(path)
+	if err := replace(path, data, mode, true); err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(path))
+}
+
+// Place is Write without waiting for the disk, with the limits of Hand.
+func Place(path string, data []byte) error { return replace(path, data, FileMode, false) }
+
+// PlaceJSON is WriteJSON without waiting for the disk.
+func PlaceJSON(path string, v any) error {
+	data, err := indented(v)
+	if err != nil {
+		return err
+	}
+	return Place(path, data)
+}
+
+func replace(path string, data []byte, mode fs.FileMode, sync bool) error {
 	if err := fault("create", path); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".tmp-*")
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
 	if err != nil {
 		return err
 	}
@@ -63,10 +81,7 @@ func WriteMode(path string, data []byte, mode fs.FileMode) error {
 			return err
 		}
 	}
-	if err := publish(f, path, data, true); err != nil {
-		return err
-	}
-	return SyncDir(dir)
+	return publish(f, path, data, sync)
 }
 
 // Deliver publishes data as path, by way of the file tmp on the same file system: for folders in which others look for new files and
@@ -127,11 +142,16 @@ func publish(f *os.File, path string, data []byte, sync bool) (err error) {
 
 // WriteJSON writes v as indented JSON with a final newline.
 func WriteJSON(path string, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
+	data, err := indented(v)
 	if err != nil {
 		return err
 	}
-	return Write(path, append(data, '\n'))
+	return Write(path, data)
+}
+
+func indented(v any) ([]byte, error) {
+	data, err := json.MarshalIndent(v, "", "  ")
+	return append(data, '\n'), err
 }
 
 // SyncDir makes renames and removals in dir survive a power cut. File systems that can't are tolerated.

@@ -172,7 +172,7 @@ func ours(dir string) bool {
 
 func record(path string, e Exit) {
 	e.Version, e.At = version, time.Now().UTC()
-	if err := durable.WriteJSON(ExitPath(path), e); err != nil {
+	if err := durable.PlaceJSON(ExitPath(path), e); err != nil {
 		fmt.Fprintf(os.Stderr, "cradle-helper: the end of this session could not be recorded: %v\n", err)
 	}
 }

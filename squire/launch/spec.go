@@ -57,7 +57,7 @@ func ExitPath(path string) string { return strings.TrimSuffix(path, ".json") + "
 // WriteSpec writes the spec for the launcher. The folder must exist, be owned by this user and closed to others.
 func WriteSpec(path string, s Spec) error {
 	s.Version = version
-	return durable.WriteJSON(path, s)
+	return durable.PlaceJSON(path, s)
 }
 
 // ReadExit reads an exit record. As long as pi runs there is none, and the error is fs.ErrNotExist.

@@ -178,7 +178,7 @@ func (d Dir) SaveClaims(id string, c wire.Claims) error {
 	if err := durable.MkdirAll(d.Owner(id)); err != nil {
 		return err
 	}
-	return durable.WriteJSON(d.Claims(id), c)
+	return durable.PlaceJSON(d.Claims(id), c)
 }
 
 // Known says whether there is anything on record about a session, without reading it.

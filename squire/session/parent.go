@@ -270,8 +270,7 @@ func (s *State) applyParent(e Event) []Action {
 	case Inspected:
 		for id, snapshot := range e.Snapshots {
 			if d := s.Find(id); d != nil && d.Result != nil && d.Result.Snapshot == nil {
-				d.Result.Snapshot = snapshot
-				s.dirty = true
+				d.Result.Snapshot = snapshot // saved with Shown; until then a restart takes another
 			}
 		}
 	case Shown:
