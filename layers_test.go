@@ -133,7 +133,7 @@ func TestImportsRunDownwards(t *testing.T) {
 
 // Processes start in one package, where each has an owner and a limit. What only runs in tests and measurements is free.
 func TestProcessesStartInOnePackage(t *testing.T) {
-	free := []string{"internal/run", "internal/testenv", "internal/bench", "internal/demo", "rpc/rpctest"}
+	free := []string{"internal/run", "internal/testenv", "internal/bench", "internal/demo", "rpc/rpctest", "squire/tmux/tmuxtest"}
 	starters := map[string][]string{"os": {"StartProcess"}, "syscall": {"ForkExec", "StartProcess", "Exec"}, "unix": {"Exec"}}
 	for _, src := range sources(t) {
 		if src.test || within(src.dir, free) {

@@ -6,7 +6,7 @@ import (
 	"pi-cradle/internal/usererr"
 )
 
-// NotInsideError says that this process runs in no tmux pane.
+// NotInsideError says that this process runs in no tmux pane, or that TMUX, where it is not "", can't be right.
 type NotInsideError struct{ TMUX string }
 
 func (e *NotInsideError) Error() string { return e.Unwrap().Error() }

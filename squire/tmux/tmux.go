@@ -10,6 +10,8 @@ import (
 	"errors"
 	"io/fs"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +19,7 @@ import (
 	"time"
 
 	"pi-cradle/internal/run"
+	"pi-cradle/internal/usererr"
 )
 
 // callLimit is how long one tmux process may take. An idle server answers in 2 ms; one that is busy redrawing can need seconds.
@@ -26,6 +29,8 @@ const callLimit = 5 * time.Second
 type Server struct {
 	Socket string // absolute path
 	Bin    string // the tmux program; "" is tmux on PATH
+
+	dir string // working directory of the tmux process, which new sessions take over; "" is the root
 }
 
 // Caller is where in tmux this process runs.
@@ -78,8 +83,8 @@ func (c Caller) Resolve(ctx context.Context) (session string, err error) {
 	if len(windows) == 0 {
 		return "", &StaleError{Caller: c}
 	}
-	if v := windows[0].Server; !v.AtLeast(3, 2) {
-		return "", &TooOldError{Version: v}
+	if err := tooOld(windows[0].Server); err != nil {
+		return "", err
 	}
 	// A window can be linked into several sessions and is then listed once for each.
 	here := func(w Window) bool { return w.Pane == c.Pane && w.Session == c.Session }
@@ -93,6 +98,77 @@ func (c Caller) Resolve(ctx context.Context) (session string, err error) {
 	return "", &StaleError{Caller: c}
 }
 
+// Sessions lists the sessions of the caller's server. Besides the errors of Windows it gives a *StaleError when another server has
+// taken its place, and a *TooOldError.
+func (c Caller) Sessions(ctx context.Context) ([]Session, error) {
+	sessions, err := c.Server.Sessions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sessions = slices.DeleteFunc(sessions, func(s Session) bool { return s.ServerPID != c.ServerPID })
+	if len(sessions) == 0 {
+		return nil, &StaleError{Caller: c}
+	}
+	return sessions, tooOld(sessions[0].Server)
+}
+
+func tooOld(v Version) error {
+	if v.AtLeast(3, 2) {
+		return nil
+	}
+	return &TooOldError{Version: v}
+}
+
+// Default is the server that a tmux without options talks to: the one for whoever runs in no tmux.
+func Default(getenv func(string) string) Server {
+	base, err := filepath.EvalSymlinks("/tmp")
+	if err != nil {
+		base = "/tmp"
+	}
+	if own, err := filepath.EvalSymlinks(getenv("TMUX_TMPDIR")); err == nil && filepath.IsAbs(own) {
+		base = own
+	}
+	return Server{Socket: filepath.Join(base, "tmux-"+strconv.Itoa(os.Geteuid()), "default")}
+}
+
+// Startable lists the sessions of a server that need not run yet; a launch can start it then. It gives a *MissingError or a
+// *TooOldError for a tmux that can't be used, and the other errors of Windows.
+func (s Server) Startable(ctx context.Context) ([]Session, error) {
+	if err := private(filepath.Dir(s.Socket)); err != nil {
+		return nil, err
+	}
+	sessions, err := s.Sessions(ctx)
+	var none *NoServerError
+	if errors.As(err, &none) {
+		res, err := s.ask(ctx, "-V")
+		if err != nil {
+			return nil, err
+		}
+		return nil, tooOld(ParseVersion(strings.TrimSpace(string(res.Stdout))))
+	}
+	if err != nil || len(sessions) == 0 {
+		return nil, err
+	}
+	return sessions, tooOld(sessions[0].Server)
+}
+
+// private refuses a folder of sockets in which somebody else could have put one. tmux itself does so only for a socket that it has
+// not been told.
+func private(dir string) error {
+	info, err := os.Lstat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !info.IsDir() || !ok || int(stat.Uid) != os.Geteuid() || info.Mode().Perm()&0o007 != 0 {
+		return usererr.New("folder %q, where tmux keeps its sockets, is open to others", dir).Hint("chmod 700 %q, if it is yours", dir)
+	}
+	return nil
+}
+
 // ask runs one tmux process. The -u makes tmux print names as they are, whatever locale this process has: without it,
 // anything beyond printable ASCII comes out as "_".
 func (s Server) ask(ctx context.Context, args ...string) (run.Result, error) {
@@ -102,7 +178,11 @@ func (s Server) ask(ctx context.Context, args ...string) (run.Result, error) {
 	if bin == "" {
 		bin = "tmux"
 	}
-	res, err := run.Output(ctx, run.Cmd{Path: bin, Args: append([]string{"-u", "-S", s.Socket}, args...), Dir: "/"})
+	dir := s.dir
+	if dir == "" {
+		dir = "/"
+	}
+	res, err := run.Output(ctx, run.Cmd{Path: bin, Args: append([]string{"-u", "-S", s.Socket}, args...), Dir: dir})
 	var exit *run.ExitError
 	switch {
 	case err == nil:

@@ -119,32 +119,47 @@ func safeName(s string) bool {
 // shell between. It gives a *RefusedError, *NoServerError or *MissingError when there is no new window, and an *UncertainError
 // when there may be one.
 func (s Server) NewWindow(ctx context.Context, n NewWindow) (Window, error) {
-	if err := n.check(); err != nil {
-		return Window{}, err
+	if !validID(n.Session, '$') {
+		return Window{}, &RefusedError{fmt.Sprintf("%q is no session id", n.Session)}
 	}
-	args := []string{"new-window", "-d", "-P", "-F", format, "-n", n.Name, "-t", n.Session + ":", "--"}
+	w, _, err := s.open(ctx, n, []string{"new-window", "-d", "-P", "-F", format, "-n", n.Name, "-t", n.Session + ":"})
+	return w, err
+}
+
+// open runs the command that opens n, and what follows it in the same process. later says that something failed after the window
+// was there.
+func (s Server) open(ctx context.Context, n NewWindow, command []string, after ...string) (w Window, later, err error) {
+	if err := n.check(); err != nil {
+		return Window{}, nil, err
+	}
+	args := append(command, "--")
 	for _, a := range n.Argv {
 		args = append(args, argument(a))
 	}
-	res, err := s.ask(ctx, args...)
+	res, err := s.ask(ctx, append(args, after...)...)
 	// A user's hook may fail after the window was made, so what tmux printed counts for more than its exit status.
 	if windows, _ := parseAll(string(res.Stdout)); len(windows) == 1 {
-		return windows[0], nil
+		return windows[0], err, nil
 	}
+	return Window{}, nil, notOpened(res, err)
+}
+
+// notOpened says what follows from a command that printed no window.
+func notOpened(res run.Result, err error) error {
 	var missing *MissingError
 	var none *NoServerError
 	var ask *AskError
 	var exit *run.ExitError
 	switch {
 	case err == nil:
-		return Window{}, &UncertainError{fmt.Errorf("unexpected answer %q", res.Stdout)}
+		return &UncertainError{fmt.Errorf("unexpected answer %q", res.Stdout)}
 	case errors.As(err, &missing), errors.As(err, &none):
-		return Window{}, err // a server that has just ended took all its windows along
+		return err // a server that has just ended took all its windows along
 	case errors.As(err, &ask) && errors.As(err, &exit) && exit.Result.Signal == 0:
-		return Window{}, &RefusedError{Words: ask.Words}
+		return &RefusedError{Words: ask.Words}
 	default:
 		// tmux was killed at the deadline, and may have done its work before.
-		return Window{}, &UncertainError{err}
+		return &UncertainError{err}
 	}
 }
 
@@ -154,8 +169,6 @@ func (n NewWindow) check() error {
 		size += len(a) + 1
 	}
 	switch {
-	case !validID(n.Session, '$'):
-		return &RefusedError{fmt.Sprintf("%q is no session id", n.Session)}
 	case !safeName(n.Name):
 		return &RefusedError{fmt.Sprintf("%q is no safe window name", n.Name)}
 	case len(n.Argv) < 2 || slices.ContainsFunc(n.Argv, func(a string) bool { return strings.ContainsRune(a, 0) }):

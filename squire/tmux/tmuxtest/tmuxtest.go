@@ -3,8 +3,11 @@ package tmuxtest
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -112,4 +115,35 @@ func Await(t testing.TB, what string, cond func() bool) {
 		case <-tick.C:
 		}
 	}
+}
+
+// Attach shows a session to a client of a size, in tmux's control mode, and returns the client's name. The client leaves with the
+// test.
+func (s *Server) Attach(session string, width, height int) string {
+	s.t.Helper()
+	before := strings.Fields(s.Run("list-clients", "-F", "#{client_name}"))
+	cmd := exec.Command("tmux", "-u", "-S", s.Socket, "-C", "attach-session", "-t", session)
+	cmd.Env = s.env
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		_ = stdin.Close() // which is how a control client leaves
+		_ = cmd.Wait()
+	})
+	var name string
+	Await(s.t, "the client", func() bool {
+		for _, client := range strings.Fields(s.Run("list-clients", "-F", "#{client_name}")) {
+			if !slices.Contains(before, client) {
+				name = client
+			}
+		}
+		return name != ""
+	})
+	s.Run("refresh-client", "-t", name, "-C", fmt.Sprintf("%d,%d", width, height))
+	return name
 }
