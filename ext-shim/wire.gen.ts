@@ -495,6 +495,10 @@ export const COMMANDS: readonly Command[] = [
 		name: "delegate",
 	},
 	{
+		description: "List the worktrees that were made for delegates of this repository, and remove some",
+		name: "delegate-worktrees",
+	},
+	{
 		description: "In a delegate: close this window after the next normal completion",
 		name: "auto-exit",
 	},
@@ -518,6 +522,10 @@ export const TOOLS: readonly Tool[] = [
 					description: "false keeps the delegate's window open after its answer, for a follow-up by mail",
 					type: "boolean",
 				},
+				cwd: {
+					description: "Directory to work in, in place of this session's own; relative to that, or from ~",
+					type: "string",
+				},
 				label: {
 					description:
 						"Short name for the window: at most 32 letters, digits, _ or -, beginning with a letter or digit",
@@ -533,6 +541,19 @@ export const TOOLS: readonly Tool[] = [
 				},
 				thinking: {
 					description: "Thinking level, in place of the agent's own: off, minimal, low, medium, high, xhigh or max",
+					type: "string",
+				},
+				worktree: {
+					description:
+						"Name of a new branch: the delegate works on it in a Git worktree of its own, which starts at the last commit here. Not together with cwd",
+					type: "string",
+				},
+				worktree_base: {
+					description: "With worktree: the commit to start at, in place of the last one of the source",
+					type: "string",
+				},
+				worktree_source: {
+					description: "With worktree: a directory in the checkout to make it of, in place of this session's own",
 					type: "string",
 				},
 			},

@@ -21,18 +21,17 @@ const (
 )
 
 // inspect begins to look at the checkout of dir, beside whatever else a launch does. The function it gives waits for the record.
-func (l *live) inspect(ctx context.Context, mode gitws.Mode, dir string) func() json.RawMessage {
+func (l *live) inspect(ctx context.Context, mode gitws.Mode, dir string) func() gitws.Workspace {
 	ctx, cancel := context.WithTimeout(ctx, inspectLimit)
-	found := make(chan json.RawMessage, 1)
+	found := make(chan gitws.Workspace, 1)
 	l.spawn(func() {
 		defer cancel()
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
 			dir = real
 		}
-		raw, _ := json.Marshal(gitws.Workspace{Mode: mode, Cwd: dir, Git: git.Git{}.Inspect(ctx, dir)})
-		found <- raw
+		found <- gitws.Workspace{Mode: mode, Cwd: dir, Git: git.Git{}.Inspect(ctx, dir)}
 	})
-	return sync.OnceValue(func() json.RawMessage { return <-found })
+	return sync.OnceValue(func() gitws.Workspace { return <-found })
 }
 
 // snapshot looks at the checkout that was recorded at launch.
@@ -79,10 +78,11 @@ func snapshots(ctx context.Context, list []session.Delegation) func() []gitws.Sn
 // crash, the message tells of the moment in which the answer came.
 func (l *live) inspectResults(items []session.Item) {
 	l.mu.Lock()
-	wanted := map[string]json.RawMessage{}
+	type question struct{ workspace, worktree json.RawMessage }
+	wanted := map[string]question{}
 	for _, it := range items {
 		if it.Outcome == it.Delegation.Result && len(it.Outcome.Snapshot) == 0 {
-			wanted[it.Delegation.ID] = it.Delegation.Workspace
+			wanted[it.Delegation.ID] = question{it.Delegation.Workspace, it.Delegation.Worktree}
 		}
 	}
 	l.mu.Unlock()
@@ -92,20 +92,21 @@ func (l *live) inspectResults(items []session.Item) {
 	ctx, cancel := context.WithTimeout(l.ctx, snapshotLimit)
 	defer cancel()
 	type taken struct {
-		id  string
-		raw json.RawMessage
+		id      string
+		raw     json.RawMessage
+		warning string
 	}
 	all := make(chan taken, len(wanted))
-	for id, workspace := range wanted {
+	for id, ask := range wanted {
 		l.spawn(func() {
-			raw, _ := json.Marshal(snapshot(ctx, workspace))
-			all <- taken{id, raw}
+			raw, _ := json.Marshal(snapshot(ctx, ask.workspace))
+			all <- taken{id, raw, strayed(ctx, ask.worktree)}
 		})
 	}
-	found := map[string]json.RawMessage{}
+	found := session.Inspected{Snapshots: map[string]json.RawMessage{}, Warnings: map[string]string{}}
 	for range wanted {
 		t := <-all
-		found[t.id] = t.raw
+		found.Snapshots[t.id], found.Warnings[t.id] = t.raw, t.warning
 	}
-	_ = l.apply(session.Inspected{Snapshots: found})
+	_ = l.apply(found)
 }

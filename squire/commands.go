@@ -18,6 +18,8 @@ func (l *live) commandRun(ctx context.Context, p wire.CommandRunParams) (wire.Em
 	switch p.Command {
 	case "delegate":
 		return wire.Empty{}, l.commandDelegate(ctx, p.Args)
+	case "delegate-worktrees":
+		return wire.Empty{}, l.commandWorktrees(ctx)
 	case "auto-exit":
 		l.mu.Lock()
 		isDelegate := l.state.Own != nil
@@ -84,7 +86,11 @@ func (l *live) offerStarter(ctx context.Context) error {
 }
 
 func startedNotice(s started) string {
-	text := fmt.Sprintf("%s started in window %s: %s", s.delegation.Agent, s.delegation.Name, s.delegation.ID)
+	where := "window " + s.delegation.Name
+	if name := s.delegation.Window.SessionName; name != "" {
+		where += " of tmux session " + name
+	}
+	text := fmt.Sprintf("%s started in %s: %s", s.delegation.Agent, where, s.delegation.ID)
 	for _, note := range s.notes {
 		text += "\n" + note
 	}
@@ -92,7 +98,13 @@ func startedNotice(s started) string {
 }
 
 // delegateFlags are the flags of /delegate, and whether each takes a value.
-var delegateFlags = map[string]bool{"--model": true, "--thinking": true, "--label": true, "--auto-exit": false, "--no-auto-exit": false}
+var delegateFlags = map[string]bool{
+	"--model": true, "--thinking": true, "--label": true, "--cwd": true, "--worktree": true, "--worktree-source": true, "--worktree-base": true,
+	"--auto-exit": false, "--no-auto-exit": false,
+}
+
+const delegateUsage = "/delegate <agent> [--model <provider/id>] [--thinking <level>] [--label <name>] " +
+	"[--cwd <dir> | --worktree <branch> [--worktree-source <dir>] [--worktree-base <commit>]] [--auto-exit | --no-auto-exit] <task>"
 
 // parseDelegate reads `<agent> [flags] <task…>`. The task begins at the first word after the agent that is no flag, or after
 // "--", and is kept byte for byte. A flag's value may stand in double quotes, in which \" and \\ are a quote and a backslash.
@@ -100,7 +112,7 @@ func parseDelegate(args string) (order, error) {
 	var o order
 	rest := strings.TrimLeft(args, blanks)
 	if rest == "" {
-		return o, usererr.New("/delegate needs an agent and a task").Hint("/delegate <agent> [--model <provider/id>] [--thinking <level>] [--label <name>] [--auto-exit | --no-auto-exit] <task>")
+		return o, usererr.New("/delegate needs an agent and a task").Hint(delegateUsage)
 	}
 	o.Agent, rest = word(rest)
 	for {
@@ -125,6 +137,9 @@ func parseDelegate(args string) (order, error) {
 		}
 		rest = after
 		if takes {
+			if joined && value == "" {
+				return o, usererr.New("flag %q needs a value", name)
+			}
 			if joined {
 				rest = rest0(args, rest, value)
 			}
@@ -168,7 +183,7 @@ func flagValue(name, s string) (value, rest string, err error) {
 			i++
 			b.WriteByte(s[i])
 		case s[i] == '"':
-			if b.Len() == 0 {
+			if b.Len() == 0 && name != "--cwd" { // where it means this session's own
 				return "", "", usererr.New("flag %q needs a value", name)
 			}
 			return b.String(), s[i+1:], nil
@@ -187,6 +202,14 @@ func (o *order) set(flag, value string) {
 		o.Thinking = value
 	case "--label":
 		o.Label = value
+	case "--cwd":
+		o.Cwd = value
+	case "--worktree":
+		o.Worktree = value
+	case "--worktree-source":
+		o.Source = value
+	case "--worktree-base":
+		o.Base = value
 	case "--auto-exit", "--no-auto-exit":
 		on := flag == "--auto-exit"
 		o.AutoExit = &on
@@ -200,68 +223,4 @@ func flagNames() []string {
 	}
 	slices.Sort(names)
 	return names
-}
-
-// commandComplete completes the arguments of /delegate: the agent, then flags and their values. A task is nobody's to complete.
-func (l *live) commandComplete(ctx context.Context, p wire.CommandCompleteParams) (wire.CommandCompleteResult, error) {
-	res := wire.CommandCompleteResult{Items: []wire.Completion{}}
-	if p.Command != "delegate" {
-		return res, nil
-	}
-	at := strings.LastIndexAny(p.Prefix, blanks) + 1
-	before, current := p.Prefix[:at], p.Prefix[at:]
-	add := func(word, description string) {
-		if strings.HasPrefix(word, current) {
-			res.Items = append(res.Items, wire.Completion{Value: before + word, Label: word, Description: description})
-		}
-	}
-	words := strings.Fields(before)
-	switch {
-	case len(words) == 0:
-		roster, _ := l.roster()
-		for _, a := range roster.Agents {
-			add(a.Name, firstLine(a.Description))
-		}
-	case words[len(words)-1] == "--model":
-		reg, err := l.host.models(ctx, false)
-		if err != nil {
-			return res, nil
-		}
-		for _, m := range reg.Models {
-			add(m.Provider+"/"+m.ID, m.Name)
-		}
-	case words[len(words)-1] == "--thinking":
-		for _, level := range agents.Levels {
-			add(level, "")
-		}
-	case onlyFlags(words[1:]) && strings.HasPrefix(current, "-"):
-		for _, name := range flagNames() {
-			if !slices.Contains(words, name) {
-				add(name, flagHelp[name])
-			}
-		}
-	}
-	return res, nil
-}
-
-var flagHelp = map[string]string{
-	"--model":        "provider/model-id, in place of the agent's",
-	"--thinking":     "thinking level, in place of the agent's",
-	"--label":        "short name for the window",
-	"--auto-exit":    "close the window after the answer",
-	"--no-auto-exit": "keep the window open after the answer",
-}
-
-// onlyFlags says that no task has begun in words.
-func onlyFlags(words []string) bool {
-	for i := 0; i < len(words); i++ {
-		takes, known := delegateFlags[words[i]]
-		if !known {
-			return false
-		}
-		if takes {
-			i++
-		}
-	}
-	return true
 }

@@ -28,7 +28,7 @@ func (l *live) offer(p plan, d *session.Delegation) launchOffer {
 // arguments make this same pi open the prepared session with this same extension, on the chosen model and tools.
 func (l *live) arguments(p plan, d *session.Delegation) []string {
 	trust := "--no-approve"
-	if p.place.trusted {
+	if p.place.trust.approve {
 		trust = "--approve"
 	}
 	args := []string{"--session", d.SessionFile, "--session-dir", d.SessionDir, "--name", d.Name, trust}

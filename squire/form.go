@@ -281,7 +281,13 @@ func (f *form) chooseCwd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.order.Cwd = strings.TrimSpace(dir)
+	if dir = strings.TrimSpace(dir); dir != "" {
+		if _, err := f.live.directory(dir); err != nil {
+			f.live.host.notify("warning", "delegate: "+usererr.Text(err, ""))
+			return nil
+		}
+	}
+	f.order.Cwd = dir
 	if f.order.Cwd != "" && f.order.Worktree != "" {
 		f.order.Worktree = ""
 		f.live.host.notify("info", "delegate: a working directory of its own takes the place of the worktree")

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -68,8 +70,14 @@ var formModels = wire.ModelsResult{
 func formFor(t *testing.T, a agents.Agent, answers ...string) (*form, *user) {
 	t.Helper()
 	u := &user{t: t, answers: answers}
-	svc := &Service{host: host{u}, cfg: Config{Home: "/home/me"}}
-	l := &live{svc: svc, host: svc.host, start: wire.SessionStartParams{Cwd: "/home/me/work"}}
+	home := t.TempDir()
+	for _, dir := range []string{"work", "other"} {
+		if err := os.Mkdir(filepath.Join(home, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	svc := &Service{host: host{u}, cfg: Config{Home: home}}
+	l := &live{svc: svc, host: svc.host, start: wire.SessionStartParams{Cwd: filepath.Join(home, "work")}}
 	return &form{live: l, agent: a, registry: formModels}, u
 }
 
@@ -94,8 +102,9 @@ func TestFormSettings(t *testing.T) {
 		{"auto-exit", plain, []string{"Start scout=Auto-exit", "Start scout=Start"}, order{AutoExit: &off}, nil},
 		{"a row left", plain, []string{"Start scout=Model", "Model!", "Start scout=Thinking", "Thinking!", "Start scout=Working directory", "Working directory!", "Start scout=Worktree", "New branch!", "Start scout=Start"}, order{}, nil},
 		{"directory, then worktree", plain, []string{"Start scout=Working directory", "Working directory=../other", "Start scout=Worktree", "New branch=topic", "Start scout=Start"}, order{Worktree: "topic"}, []string{"takes the place of the working directory"}},
-		{"worktree, then directory", plain, []string{"Start scout=Worktree", "New branch=topic", "Start scout=Working directory", "Working directory=~/x", "Start scout=Start"}, order{Cwd: "~/x"}, []string{"takes the place of the worktree"}},
-		{"directory taken back", plain, []string{"Start scout=Working directory", "Working directory=x", "Start scout=Working directory", "Working directory= ", "Start scout=Start"}, order{}, nil},
+		{"worktree, then directory", plain, []string{"Start scout=Worktree", "New branch=topic", "Start scout=Working directory", "Working directory=~/other", "Start scout=Start"}, order{Cwd: "~/other"}, []string{"takes the place of the worktree"}},
+		{"directory taken back", plain, []string{"Start scout=Working directory", "Working directory=..", "Start scout=Working directory", "Working directory= ", "Start scout=Start"}, order{}, nil},
+		{"no directory", plain, []string{"Start scout=Working directory", "Working directory=nowhere", "Start scout=Start"}, order{}, []string{"\"nowhere\" does not exist"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f, u := formFor(t, c.agent, c.answers...)

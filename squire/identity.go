@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"pi-cradle/squire/gitws"
 	"pi-cradle/squire/records"
 	"pi-cradle/squire/session"
 )
@@ -42,5 +43,8 @@ func (l *live) confirmIdentity(own *session.Own) error {
 	if id.Parent == "" || id.Root == "" || id.Agent == "" || id.Depth < 1 || len(id.Chain) != id.Depth || id.Chain[id.Depth-1] != id.Agent || slices.Contains(id.Chain, "") {
 		return fmt.Errorf("record %q does not say whose delegate this session is", l.dir.Identity(l.id()))
 	}
-	return l.dir.SaveBirth(l.id(), records.Birth{Identity: id, AutoExit: own.AutoExit})
+	if own.Placement == "" || gitws.ProjectName(own.Placement) != own.Placement {
+		return fmt.Errorf("record %q does not say in which tmux session delegates of this project work", l.dir.Identity(l.id()))
+	}
+	return l.dir.SaveBirth(l.id(), records.Birth{Identity: id, AutoExit: own.AutoExit, Placement: own.Placement})
 }

@@ -28,8 +28,8 @@ func (l *live) takeBack(id string) {
 	_ = l.apply(session.OpenFailed{ID: id})
 }
 
-// adoptLaunching looks at the launches during which this process's predecessor died. One whose launch file is still there has
-// not started, and now never will. Any other may have: it counts as running under the name its window has, and the next look at
+// adoptLaunching looks at the launches during which this process's predecessor died. One whose launch file is still there, or cannot
+// have been written yet, has not started, and now never will. Any other may have: it counts as running under the name its window has, and the next look at
 // tmux tells whether there is such a window.
 func (l *live) adoptLaunching() {
 	l.mu.Lock()
@@ -41,7 +41,10 @@ func (l *live) adoptLaunching() {
 	}
 	l.mu.Unlock()
 	for _, d := range open {
-		if !l.revoke(d.ID) {
+		// Without a request no launch file was ever written.
+		if d.Request == "" || l.revoke(d.ID) {
+			l.unmakeAbandoned(d)
+		} else {
 			_ = l.apply(session.Opened{ID: d.ID, Window: session.Window{Socket: d.Window.Socket, Name: d.Name}})
 		}
 	}
@@ -58,8 +61,8 @@ func (l *live) sweepPrompts(ctx context.Context) {
 		}
 	}
 	l.mu.Unlock()
-	for id, p := range presences(ctx, where) {
-		if p == session.Absent || p == session.Dead {
+	for id, seen := range sightings(ctx, where) {
+		if seen.presence == session.Absent || seen.presence == session.Dead {
 			_ = os.Remove(l.dir.Prompt(l.id(), id))
 		}
 	}

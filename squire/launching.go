@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"pi-cradle/internal/durable"
 	"pi-cradle/rpc/wire"
+	"pi-cradle/squire/gitws"
 	"pi-cradle/squire/launch"
 	"pi-cradle/squire/mail"
 	"pi-cradle/squire/records"
@@ -40,44 +40,49 @@ func (l *live) delegate(ctx context.Context, o order) (started, error) {
 		_ = l.apply(session.OpenFailed{ID: d.ID})
 		return started{}, fmt.Errorf("could not record the delegation: %w", err)
 	}
-	if err := l.writeFiles(ctx, p, &d); err != nil {
-		l.takeBack(d.ID)
-		return started{}, err
+	notes, err := l.build(ctx, p)
+	if err == nil {
+		err = l.writeFiles(ctx, p, &d)
 	}
-	if err := l.writeSpec(ctx, p, &d); err != nil {
-		l.takeBack(d.ID)
-		return started{}, err
+	if err == nil {
+		err = l.writeSpec(ctx, p, &d)
 	}
-	window, err := l.openWindow(ctx, p.target, &d)
+	var window tmux.Window
+	if err == nil {
+		window, err = l.openWindow(ctx, p, &d)
+	}
 	if err != nil {
-		l.takeBack(d.ID)
-		return started{}, err
+		return started{}, l.giveUp(ctx, p, err)
 	}
-	return l.opened(d.ID, p, window)
+	return l.opened(p, window, notes)
 }
 
 func (l *live) newDelegation(p plan) session.Delegation {
-	id := uuid.NewString()
 	suffix := p.order.Label
 	if suffix == "" {
-		suffix = id[:8]
+		suffix = p.id[:8]
 	}
 	autoExit := p.agent.AutoExit
 	if p.order.AutoExit != nil {
 		autoExit = *p.order.AutoExit
 	}
 	at := l.svc.cfg.Now().UTC()
-	file := strings.NewReplacer(":", "-", ".", "-").Replace(at.Format("2006-01-02T15:04:05.000Z")) + "_" + id + ".jsonl"
+	file := strings.NewReplacer(":", "-", ".", "-").Replace(at.Format("2006-01-02T15:04:05.000Z")) + "_" + p.id + ".jsonl"
 	var skipped []session.Skipped
 	for _, s := range p.choice.Skipped {
 		skipped = append(skipped, session.Skipped(s))
 	}
-	return session.Delegation{
-		ID: id, Skipped: skipped, Agent: p.agent.Name, Label: p.order.Label, Name: p.agent.WindowName() + "-" + suffix,
+	d := session.Delegation{
+		ID: p.id, Skipped: skipped, Agent: p.agent.Name, Label: p.order.Label, Name: p.agent.WindowName() + "-" + suffix,
 		Model: p.choice.Model, Thinking: p.choice.Thinking, AutoExit: autoExit, Cwd: p.place.cwd,
 		SessionDir: l.start.SessionDir, SessionFile: filepath.Join(l.start.SessionDir, file),
 		Window: session.Window{Socket: p.target.server.Socket}, Phase: session.Launching, Started: at.UnixMilli(),
 	}
+	if made := p.place.worktree; made != nil {
+		d.Worktree, _ = json.Marshal(made) // plain texts always marshal
+		d.Workspace = p.place.record()
+	}
+	return d
 }
 
 // writeFiles puts everything in place that the delegate finds when it starts. The parts do not depend on one another.
@@ -87,7 +92,8 @@ func (l *live) writeFiles(ctx context.Context, p plan, d *session.Delegation) er
 	}
 	var group errgroup.Group
 	group.Go(func() error {
-		return l.dir.SaveBirth(d.ID, records.Birth{AutoExit: d.AutoExit, Identity: l.childIdentity(d.Agent)})
+		placement, _ := l.companion(p)
+		return l.dir.SaveBirth(d.ID, records.Birth{AutoExit: d.AutoExit, Identity: l.childIdentity(d.Agent), Placement: placement})
 	})
 	// Its extension reads these before its own helper is up: the task may be handed out by then.
 	group.Go(func() error {
@@ -141,17 +147,32 @@ func writeSessionHeader(d *session.Delegation) error {
 	return durable.Place(d.SessionFile, append(header, '\n'))
 }
 
-func (l *live) opened(id string, p plan, w tmux.Window) (started, error) {
-	err := l.apply(session.Opened{ID: id, Window: locator(p.target.server.Socket, w), Workspace: p.place.workspace()})
+func (l *live) opened(p plan, w tmux.Window, notes []string) (started, error) {
+	err := l.apply(session.Opened{ID: p.id, Window: locator(p.target.server.Socket, w), Workspace: p.place.record()})
+	notes = slices.Concat(p.choice.Notes, notes, l.placeNotes(p, w))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	d := l.state.Find(id)
+	d := l.state.Find(p.id)
 	if d == nil {
 		return started{}, errors.New("the delegation was taken back while its window opened")
 	}
-	notes := slices.Concat(p.choice.Notes, p.place.notes)
 	if err != nil {
 		notes = append(notes, "its window could not be recorded: "+err.Error())
 	}
 	return started{delegation: d.Clone(), notes: notes}, nil
+}
+
+// placeNotes say where the delegate's window is and where it works, as far as that is not where everybody expects it.
+func (l *live) placeNotes(p plan, w tmux.Window) []string {
+	notes := p.place.trust.notes(p.place.cwd)
+	if p.place.cwd != l.start.Cwd && p.place.worktree == nil {
+		notes = append(notes, "it works in "+gitws.Inline(l.short(p.place.cwd)))
+	}
+	if _, notice := l.companion(p); notice != "" && p.target.session == "" {
+		notes = append(notes, notice)
+	}
+	if p.target.outside && w.SessionName != "" {
+		notes = append(notes, "to see it, run: tmux attach -t "+w.SessionName)
+	}
+	return notes
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 
 	"pi-cradle/internal/usererr"
@@ -27,12 +28,15 @@ type order struct {
 	AutoExit *bool  `json:"auto_exit"`
 	Cwd      string `json:"-"` // "" for this session's own
 	Worktree string `json:"-"` // branch of a new worktree, "" for none
+	Source   string `json:"-"` // directory in the checkout that the worktree is made of, "" for this session's own
+	Base     string `json:"-"` // commit at which it starts, "" for the HEAD of the source
 	CallID   string `json:"-"` // of the tool call, "" for a command
 }
 
 // plan is everything a launch needs, found out before the first side effect. Each part is asked for by one function, which
 // refuses what can't work and changes nothing.
 type plan struct {
+	id       string // of the delegation
 	order    order
 	settings settings.Settings
 	agent    agents.Agent
@@ -45,7 +49,7 @@ type plan struct {
 
 // plan refuses whatever can't work, and changes nothing.
 func (l *live) plan(ctx context.Context, o order) (plan, error) {
-	p := plan{order: o}
+	p := plan{id: uuid.NewString(), order: o}
 	if err := l.admit(o); err != nil {
 		return p, err
 	}
@@ -59,6 +63,8 @@ func (l *live) plan(ctx context.Context, o order) (plan, error) {
 		return p, err
 	}
 	// The questions to others go out together: each costs a process or a round trip.
+	var where place
+	known := p // for the question about the place; the others fill in the rest meanwhile
 	group, gctx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
 		p.target, err = l.findTarget(gctx, p.settings)
@@ -73,14 +79,23 @@ func (l *live) plan(ctx context.Context, o order) (plan, error) {
 		return err
 	})
 	group.Go(func() (err error) {
-		p.place, err = l.findPlace(gctx, o)
+		if where, err = l.findPlace(gctx, known); err == nil && where.cwd == l.start.Cwd {
+			where.trust, err = l.resolveTrust(gctx, l.site(o.Agent, where)) // here nobody is asked
+		}
 		return err
 	})
 	if err := group.Wait(); err != nil {
 		return p, err
 	}
-	p.prompt = prompt.Appended(p.agent)
-	return p, l.post.ready(ctx, p.settings.Mail)
+	p.place, p.prompt = where, prompt.Appended(p.agent, where.notes()...)
+	if err := l.post.ready(ctx, p.settings.Mail); err != nil {
+		return p, err
+	}
+	if p.place.cwd != l.start.Cwd {
+		// The user is asked last, when everything else is as it should be.
+		p.place.trust, err = l.resolveTrust(ctx, l.site(o.Agent, p.place))
+	}
+	return p, err
 }
 
 var labelRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$`)
@@ -92,6 +107,9 @@ func (l *live) admit(o order) error {
 	}
 	if strings.TrimSpace(o.Task) == "" {
 		return usererr.New("there is no task").Hint("write it after the agent's name: /delegate <agent> <task>")
+	}
+	if err := checkPlace(o); err != nil {
+		return err
 	}
 	return checkLabel(o.Label)
 }

@@ -168,18 +168,28 @@ func (l *live) look(ctx context.Context) {
 		}
 	}
 	l.mu.Unlock()
-	_ = l.apply(session.Observed{Scanned: true, Windows: presences(ctx, where), At: l.now()})
+	windows := map[string]session.Presence{}
+	for id, seen := range sightings(ctx, where) {
+		windows[id] = seen.presence
+	}
+	_ = l.apply(session.Observed{Scanned: true, Windows: windows, At: l.now()})
 	l.sweepPrompts(ctx)
 }
 
-// presences asks each server once.
-func presences(ctx context.Context, where map[string]session.Window) map[string]session.Presence {
+// sighting is what tmux says of a window now.
+type sighting struct {
+	presence session.Presence
+	session  string // name of the tmux session in which it is, "" when that is not known
+}
+
+// sightings asks each server once.
+func sightings(ctx context.Context, where map[string]session.Window) map[string]sighting {
 	type answer struct {
 		windows []tmux.Window
 		err     error
 	}
 	servers := map[string]answer{}
-	out := map[string]session.Presence{}
+	out := map[string]sighting{}
 	for id, w := range where {
 		a, asked := servers[w.Socket]
 		if !asked {
@@ -188,25 +198,25 @@ func presences(ctx context.Context, where map[string]session.Window) map[string]
 			cancel()
 			servers[w.Socket] = a
 		}
-		out[id] = presence(w, a.windows, a.err)
+		out[id] = sight(w, a.windows, a.err)
 	}
 	return out
 }
 
-func presence(w session.Window, windows []tmux.Window, err error) session.Presence {
+func sight(w session.Window, windows []tmux.Window, err error) sighting {
 	if w.Pane == "" {
-		return byNameOnly(w, windows, err)
+		return sighting{presence: byNameOnly(w, windows, err)}
 	}
-	_, p := tmux.Find(window(w), windows, err)
+	now, p := tmux.Find(window(w), windows, err)
 	switch p {
 	case tmux.Alive:
-		return session.Alive
+		return sighting{session.Alive, now.SessionName}
 	case tmux.Ended:
-		return session.Dead
+		return sighting{session.Dead, now.SessionName}
 	case tmux.Gone:
-		return session.Absent
+		return sighting{presence: session.Absent}
 	}
-	return session.Unknown
+	return sighting{}
 }
 
 // byNameOnly is for a window whose ids were lost with the process that opened it. The name tells at least that there is none.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"pi-cradle/internal/usererr"
@@ -45,11 +46,37 @@ func decode(raw json.RawMessage, into any) error {
 	return nil
 }
 
+// delegateInput is an order with what models often fill in although they mean nothing by it.
+type delegateInput struct {
+	order
+	Cwd      wish `json:"cwd"`
+	Worktree wish `json:"worktree"`
+	Source   wish `json:"worktree_source"`
+	Base     wish `json:"worktree_base"`
+}
+
+// wish is a text, or "" for everything that means none.
+type wish string
+
+func (w *wish) UnmarshalJSON(raw []byte) error {
+	var text *string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return fmt.Errorf("%s is no text", raw)
+	}
+	*w = ""
+	if text != nil && !slices.Contains(unset, *text) {
+		*w = wish(*text)
+	}
+	return nil
+}
+
 func (l *live) toolDelegate(ctx context.Context, p wire.ToolCallParams) (wire.ToolCallResult, error) {
-	o := order{CallID: p.CallID}
-	if err := decode(p.Params, &o); err != nil {
+	in := delegateInput{order: order{CallID: p.CallID}}
+	if err := decode(p.Params, &in); err != nil {
 		return wire.ToolCallResult{}, err
 	}
+	o := in.order
+	o.Cwd, o.Worktree, o.Source, o.Base = string(in.Cwd), string(in.Worktree), string(in.Source), string(in.Base)
 	s, err := l.delegate(ctx, o)
 	if err != nil {
 		return wire.ToolCallResult{}, err
@@ -77,10 +104,13 @@ func (l *live) toolStatus(ctx context.Context, raw json.RawMessage) (wire.ToolCa
 		}
 	}
 	checkouts := snapshots(ctx, list)
-	seen := presences(ctx, where)
+	seen := sightings(ctx, where)
 	states := make([]results.State, len(list))
 	for i := range list {
-		states[i] = results.StateOf(&list[i], seen[list[i].ID], checkouts()[i], l.svc.cfg.Now())
+		if now := seen[list[i].ID].session; now != "" {
+			list[i].Window.SessionName = now
+		}
+		states[i] = results.StateOf(&list[i], seen[list[i].ID].presence, checkouts()[i], l.svc.cfg.Now())
 	}
 	return results.Status(states, l.svc.cfg.Home), nil
 }

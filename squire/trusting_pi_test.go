@@ -184,7 +184,7 @@ func TestRealNested(t *testing.T) {
 		t.Fatal(err)
 	}
 	id, file := r.NewSession(r.Work)
-	err := records.In(r.AgentDir).SaveBirth(id, records.Birth{Identity: session.Identity{
+	err := records.In(r.AgentDir).SaveBirth(id, records.Birth{Placement: "work-delegates", Identity: session.Identity{
 		Parent: "the-lead", Root: root.Session, Depth: 2, Agent: "coder", Chain: []string{"lead", "coder"},
 	}})
 	if err != nil {

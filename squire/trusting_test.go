@@ -107,7 +107,7 @@ func (f *family) employ() *family {
 
 func (f *family) delegate(id string) *rpctest.Pi {
 	f.t.Helper()
-	err := records.In(f.agentDir).SaveBirth(id, records.Birth{Identity: session.Identity{
+	err := records.In(f.agentDir).SaveBirth(id, records.Birth{Placement: "home-delegates", Identity: session.Identity{
 		Parent: f.rootOf.ID(), Root: f.rootOf.ID(), Depth: 2, Agent: "coder", Chain: []string{"lead", "coder"},
 	}})
 	if err != nil {

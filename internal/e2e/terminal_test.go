@@ -78,7 +78,6 @@ func TestOddTmuxVariables(t *testing.T) {
 		environ map[string]string
 		refused string // part of the refusal; empty: it works
 	}{
-		"not in tmux":   {map[string]string{"TMUX": "", "TMUX_PANE": ""}, "tmux"},
 		"dead server":   {map[string]string{"TMUX": "/nonexistent/sock,1,0"}, "/nonexistent/sock"},
 		"dead pane":     {map[string]string{"TMUX_PANE": "%999"}, ""},
 		"no pane named": {map[string]string{"TMUX_PANE": ""}, ""},
@@ -91,7 +90,7 @@ func TestOddTmuxVariables(t *testing.T) {
 			parent := e.Start(testenv.PiOptions{Environ: c.environ})
 			if c.refused == "" {
 				held(t, e, parent)
-				if w := e.Tmux.AwaitWindow("scout-"); w.Session != "main" {
+				if w := e.Tmux.AwaitWindow("scout-"); w.Session != "work-delegates" {
 					t.Errorf("the window is in session %s", w.Session)
 				}
 				arrive(t, e, parent)

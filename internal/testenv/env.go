@@ -107,7 +107,7 @@ func New(t T, o Options) *Env {
 func (e *Env) baseEnviron() map[string]string {
 	env := map[string]string{
 		"PATH": strings.Join([]string{e.BinDir, NodeDir(), os.Getenv("PATH")}, string(os.PathListSeparator)),
-		"HOME": e.Home, "TMPDIR": filepath.Join(e.Root, "tmp"), "XDG_STATE_HOME": filepath.Join(e.Root, "state"),
+		"HOME": e.Home, "TMPDIR": filepath.Join(e.Root, "tmp"), "TMUX_TMPDIR": filepath.Join(e.Root, "tmp"), "XDG_STATE_HOME": filepath.Join(e.Root, "state"),
 		"SHELL": "/bin/sh", "USER": "tester", "LOGNAME": "tester", "LANG": "C.UTF-8", "TERM": "xterm-256color", "COLORTERM": "truecolor",
 		"PI_CODING_AGENT_DIR": e.AgentDir, "PI_OFFLINE": "1", "PI_TELEMETRY": "0", "CRADLE_HELPER": e.Bin.Helper,
 		// Caches of compiled code, so that a fresh home does not mean a slow start.

@@ -21,6 +21,7 @@ type Tool struct {
 // Commands is every slash command of squire.
 var Commands = []Command{
 	{Name: "delegate", Description: "Start a delegate in a background tmux window: <agent> [flags] <task>"},
+	{Name: "delegate-worktrees", Description: "List the worktrees that were made for delegates of this repository, and remove some"},
 	{Name: "auto-exit", Description: "In a delegate: close this window after the next normal completion"},
 }
 
@@ -37,11 +38,17 @@ var Tools = []Tool{
 			" Set auto_exit to false when you mean to go on talking to it by mail after its answer.",
 		Snippet: "Start another agent on a task in the background",
 		Parameters: object([]string{"agent", "task"}, map[string]any{
-			"agent":     text("Name of the agent"),
-			"task":      text("The whole task, complete in itself"),
-			"model":     text("provider/model-id, in place of the agent's own"),
-			"thinking":  text("Thinking level, in place of the agent's own: off, minimal, low, medium, high, xhigh or max"),
-			"label":     text("Short name for the window: at most 32 letters, digits, _ or -, beginning with a letter or digit"),
+			"agent":    text("Name of the agent"),
+			"task":     text("The whole task, complete in itself"),
+			"model":    text("provider/model-id, in place of the agent's own"),
+			"thinking": text("Thinking level, in place of the agent's own: off, minimal, low, medium, high, xhigh or max"),
+			"label":    text("Short name for the window: at most 32 letters, digits, _ or -, beginning with a letter or digit"),
+			"cwd":      text("Directory to work in, in place of this session's own; relative to that, or from ~"),
+			"worktree": text("Name of a new branch: the delegate works on it in a Git worktree of its own, which starts at the last commit here. Not together with cwd"),
+
+			"worktree_source": text("With worktree: a directory in the checkout to make it of, in place of this session's own"),
+			"worktree_base":   text("With worktree: the commit to start at, in place of the last one of the source"),
+
 			"auto_exit": map[string]any{"type": "boolean", "description": "false keeps the delegate's window open after its answer, for a follow-up by mail"},
 		}),
 	},

@@ -158,27 +158,6 @@ func TestPlacement(t *testing.T) {
 	}
 }
 
-func TestReadPlacement(t *testing.T) {
-	p, err := ReadPlacement(json.RawMessage(`"/w/{branch}"`), json.RawMessage(`{"/r": "/x"}`), "/home", "/s")
-	if err != nil || !reflect.DeepEqual(p, Placement{"/w/{branch}", map[string]string{"/r": "/x"}, "/home", "/s"}) {
-		t.Errorf("%+v, %v", p, err)
-	}
-	if p, err := ReadPlacement(nil, nil, "/home", "/s"); err != nil || p.Root != "" {
-		t.Errorf("nothing set: %+v, %v", p, err)
-	}
-	for _, bad := range [][2]string{{`7`, ""}, {`null`, ""}, {`""`, ""}, {"", `[]`}, {"", `null`}, {"", `{"/r": 7}`}, {"", `{"/r": null}`}} {
-		var raw [2]json.RawMessage
-		for i, text := range bad {
-			if text != "" {
-				raw[i] = json.RawMessage(text)
-			}
-		}
-		if _, err := ReadPlacement(raw[0], raw[1], "/home", "/s"); err == nil {
-			t.Errorf("%q is taken", bad)
-		}
-	}
-}
-
 func TestParseStatus(t *testing.T) {
 	out := "# branch.oid (initial)\x00# branch.head b\x001 AM N... 0 1 2 a b with space\x002 R. N... 0 1 2 a b R100 new\x00old\n\x00" +
 		"u UU N... 1 2 3 4 a b c conflict\x00? new file\x00! ignored/\x00"

@@ -1,7 +1,6 @@
 package gitws
 
 import (
-	"encoding/json"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -18,35 +17,6 @@ type Placement struct {
 	ByRepo map[string]string // worktreeRootByRepo: main checkout to template
 	Home   string            // absolute; what ~ stands for
 	Dir    string            // absolute; the folder of the settings file, which relative paths start from
-}
-
-// ReadPlacement reads the values of the two keys in the settings file; nil for a key that is not there. It looks at types only:
-// Path judges the templates.
-func ReadPlacement(root, byRepo json.RawMessage, home, settingsDir string) (Placement, error) {
-	p := Placement{Home: home, Dir: settingsDir}
-	if root != nil {
-		var text *string
-		if json.Unmarshal(root, &text) != nil || text == nil {
-			return p, usererr.New("worktreeRoot is %s", root).Hint("it is a string such as %q", DefaultTemplate)
-		}
-		if p.Root = *text; p.Root == "" {
-			return p, valid("worktreeRoot", "")
-		}
-	}
-	if byRepo != nil {
-		var texts map[string]*string
-		if json.Unmarshal(byRepo, &texts) != nil || texts == nil {
-			return p, usererr.New("worktreeRootByRepo is %s", byRepo).Hint("it is an object from the paths of main checkouts to templates")
-		}
-		p.ByRepo = map[string]string{}
-		for key, text := range texts {
-			if text == nil {
-				return p, usererr.New("worktreeRootByRepo has null for %q", key).Hint("write a template such as %q", DefaultTemplate)
-			}
-			p.ByRepo[key] = *text
-		}
-	}
-	return p, nil
 }
 
 // braces finds anything that looks like a placeholder.

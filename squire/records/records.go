@@ -7,12 +7,14 @@
 //	owners/<session>/claims.json  which mail the session takes; a copy for the extension, rebuilt from the records. A delegate's
 //	                              first one is written by its parent before the launch
 //	owners/<session>/inbound/     envelopes taken from a mail provider and not yet recorded
+//	locks/                        held while a tmux session for delegates is looked for or made
+//	worktree-setup/<id>.log       what the command printed that made a delegate's worktree ready
 //	owners/<session>/launch/      per delegation what its launcher is to start (removed as it starts), the agent's prompt, and
 //	                              what the launcher saw of the end
 //
 // Order of a launch, and what a restart finds when everything dies right after a step:
 //
-//	1 child-tasks: launching      the delegate is reported as never started
+//	1 child-tasks: launching      the delegate is reported as never started; its worktree, if one was planned, is taken back
 //	2 identity, session, prompt,  the same; the leftovers hold nothing anyone waits for
 //	  task mail, launch spec
 //	3 the window opens            the launcher has taken the spec, so the delegate runs: it is adopted
@@ -85,6 +87,12 @@ func (d Dir) Prompt(parent, delegation string) string {
 	return filepath.Join(d.Launches(parent), Encode(delegation)+".prompt.md")
 }
 
+// Locks is the folder of locks that sessions share, and SetupLog the output of the command that made a delegate's worktree ready.
+func (d Dir) Locks() string { return filepath.Join(d.root, "locks") }
+func (d Dir) SetupLog(delegation string) string {
+	return filepath.Join(d.root, "worktree-setup", Encode(delegation)+".log")
+}
+
 // Children, Identity and Replies are the record files of a session.
 func (d Dir) Children(id string) string { return d.file("child-tasks", id) }
 func (d Dir) Identity(id string) string { return d.file("identity", id) }
@@ -141,8 +149,9 @@ func load(path, id string, data any) (found bool, err error) {
 
 // Birth is what a delegate's identity file holds.
 type Birth struct {
-	Identity session.Identity `json:"identity"`
-	AutoExit bool             `json:"autoExit"`
+	Identity  session.Identity `json:"identity"`
+	AutoExit  bool             `json:"autoExit"`
+	Placement string           `json:"rootPlacement"` // preferred name of the tmux session for delegates of its root's project
 }
 
 // SaveBirth writes a delegate's identity.
@@ -158,11 +167,11 @@ func (d Dir) Load(id string) (children session.Children, own *session.Own, err e
 	if err != nil || !found {
 		return children, nil, err
 	}
-	own = &session.Own{AutoExit: b.AutoExit}
+	own = &session.Own{AutoExit: b.AutoExit, Placement: b.Placement}
 	if _, err := load(d.Replies(id), id, own); err != nil {
 		return children, nil, err
 	}
-	own.Identity = b.Identity
+	own.Identity, own.Placement = b.Identity, b.Placement
 	return children, own, nil
 }
 

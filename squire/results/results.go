@@ -65,11 +65,12 @@ type detail struct {
 	Skipped   []session.Skipped `json:"skipped,omitempty"`
 	Workspace json.RawMessage   `json:"workspace,omitempty"`
 	Snapshot  json.RawMessage   `json:"workspaceSnapshot,omitempty"`
+	Window    string            `json:"windowSession,omitempty"`
 }
 
 func describe(it session.Item) detail {
 	d := it.Delegation
-	return detail{d.ID, d.Agent, d.Name, d.Model, it.Outcome.Model, d.Request, it.Outcome.Status, it.Outcome.Path, d.SessionFile, d.Cwd, d.Skipped, d.Workspace, it.Outcome.Snapshot}
+	return detail{d.ID, d.Agent, d.Name, d.Model, it.Outcome.Model, d.Request, it.Outcome.Status, it.Outcome.Path, d.SessionFile, d.Cwd, d.Skipped, d.Workspace, it.Outcome.Snapshot, d.Window.SessionName}
 }
 
 // modelText names the model that a delegation was launched on, and the one it finished on where that is another.
@@ -123,7 +124,14 @@ func checkout(d *session.Delegation, o *session.Outcome) []string {
 			at = nil
 		}
 	}
-	return gitws.ResultLines(workspace(d), at)
+	lines := gitws.ResultLines(workspace(d), at)
+	if o.Warning != "" {
+		lines = append(lines, "Warning: "+o.Warning)
+	}
+	if d.Kept != "" {
+		lines = append(lines, "Worktree: "+d.Kept)
+	}
+	return lines
 }
 
 // workspace reads the record of a delegation's directory; nil for one that has none, or none that can be read.

@@ -95,13 +95,12 @@ func Status(states []State, home string) wire.ToolCallResult {
 		Thinking string `json:"thinking"`
 		AutoExit bool   `json:"autoExit"`
 		WindowID string `json:"windowId,omitempty"`
-		Window   string `json:"windowSession,omitempty"`
 	}
 	entries := []entry{}
 	for _, s := range states {
 		d := s.Delegation
 		b.WriteString("\n\n" + statusBlock(s))
-		e := entry{State: s.Word, Note: s.Note, Thinking: d.Thinking, AutoExit: d.AutoExit, WindowID: d.Window.ID, Window: d.Window.SessionName}
+		e := entry{State: s.Word, Note: s.Note, Thinking: d.Thinking, AutoExit: d.AutoExit, WindowID: d.Window.ID}
 		e.detail = describe(session.Item{Delegation: d, Outcome: outcome(d)})
 		e.Snapshot, _ = json.Marshal(s.Now)
 		entries = append(entries, e)
@@ -168,19 +167,31 @@ func windowText(d *session.Delegation) string {
 	if d.Window.ID == "" {
 		return d.Name + " (not known)"
 	}
-	return fmt.Sprintf("%s (%s)", d.Name, d.Window.ID)
+	text := fmt.Sprintf("%s (%s)", d.Name, d.Window.ID)
+	if d.Window.SessionName != "" {
+		text += " in tmux session " + d.Window.SessionName
+	}
+	return text
 }
 
 // Started is the answer of a delegate call that opened its window.
 func Started(d *session.Delegation, task string, notes []string) wire.ToolCallResult {
+	where := d.Name
+	if d.Window.SessionName != "" {
+		where += " in tmux session " + d.Window.SessionName
+	}
 	text := fmt.Sprintf("Started %s (%s) as %s, delegation %s. Its answer arrives by itself as one [delegate] message; go on with other work or end your turn.",
-		d.Agent, modelText(d.Model, ""), d.Name, d.ID)
+		d.Agent, modelText(d.Model, ""), where, d.ID)
 	view := wire.View{Tone: "success", Collapsed: []wire.Block{{Line: []wire.Span{
 		{Text: "● ", Style: "success"},
 		{Text: views.Line(d.Name), Style: "toolTitle", Bold: true},
 		{Text: " (" + views.Line(modelText(d.Model, "")) + ")", Style: "muted"},
 		{Text: " — started", Style: "success"},
 	}}}}
+	if d.Window.SessionName != "" {
+		head := &view.Collapsed[0]
+		head.Line = append(head.Line, wire.Span{Text: " in " + views.Line(d.Window.SessionName), Style: "muted"})
+	}
 	view.Collapsed = append(view.Collapsed, TaskLine(task))
 	for _, note := range notes {
 		text += "\n" + note

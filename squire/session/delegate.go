@@ -8,7 +8,11 @@ import (
 
 // Own is the durable record of a delegate: who it is, what it owes, and the answer once it is frozen.
 type Own struct {
-	Identity Identity `json:"-"` // kept in a file of its own, which the parent writes
+	// These two are kept in a file of their own, which the parent writes. Placement is the preferred name of the tmux session in
+	// which the delegates of the root's project work, wherever they do.
+	Identity  Identity `json:"-"`
+	Placement string   `json:"-"`
+
 	Tasks    []Task   `json:"tasks"`
 	Outbox   *Outbox  `json:"outbox,omitempty"`
 	Answered []string `json:"answered"` // the latest request ids whose answer is on its way, so that a late copy is known

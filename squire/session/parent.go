@@ -31,6 +31,8 @@ type Delegation struct {
 	Skipped     []Skipped       `json:"skipped,omitempty"`
 	Window      Window          `json:"window"`
 	Workspace   json.RawMessage `json:"workspace,omitempty"` // a gitws.Workspace; absent as long as the launch has not seen it
+	Worktree    json.RawMessage `json:"worktree,omitempty"`  // a worktree.Plan, recorded before anything of it exists
+	Kept        string          `json:"kept,omitempty"`      // what a launch that came to nothing has left of its worktree
 	Phase       Phase           `json:"phase"`
 	Started     int64           `json:"started"`
 	Exit        *Exit           `json:"exit,omitempty"`
@@ -97,6 +99,7 @@ type Outcome struct {
 	Task     string          `json:"task,omitempty"` // quote, bounded; dropped once processed
 	TaskPath string          `json:"taskPath,omitempty"`
 	Snapshot json.RawMessage `json:"snapshot,omitempty"` // a gitws.Snapshot, of the moment the answer came
+	Warning  string          `json:"warning,omitempty"`  // what looked wrong at that moment
 	Model    string          `json:"model,omitempty"`    // provider/id that gave the answer, when it could be read
 	At       int64           `json:"at"`
 	Delivery Delivery        `json:"delivery"`
@@ -157,7 +160,13 @@ type Observed struct {
 }
 
 // Inspected is what was found in the checkouts of delegates that have answered, by delegation id.
-type Inspected struct{ Snapshots map[string]json.RawMessage }
+type Inspected struct {
+	Snapshots map[string]json.RawMessage
+	Warnings  map[string]string
+}
+
+// Kept says what a launch that came to nothing has left of its worktree.
+type Kept struct{ ID, Text string }
 
 // Closed records a delegation_close that has been carried out.
 type Closed struct {
@@ -186,6 +195,7 @@ func (Exited) event()     {}
 func (Observed) event()   {}
 func (Closed) event()     {}
 func (Inspected) event()  {}
+func (Kept) event()       {}
 func (Settled) event()    {}
 func (LookAgain) action() {}
 
@@ -270,8 +280,14 @@ func (s *State) applyParent(e Event) []Action {
 	case Inspected:
 		for id, snapshot := range e.Snapshots {
 			if d := s.Find(id); d != nil && d.Result != nil && d.Result.Snapshot == nil {
-				d.Result.Snapshot = snapshot // saved with Shown; until then a restart takes another
+				// Saved with Shown; until then a restart takes another.
+				d.Result.Snapshot, d.Result.Warning = snapshot, e.Warnings[id]
 			}
+		}
+	case Kept:
+		if d := s.Find(e.ID); d != nil {
+			d.Kept = e.Text
+			s.dirty = true
 		}
 	case Shown:
 		s.shown(e)

@@ -28,6 +28,7 @@ type Settings struct {
 	CompanionSuffix    string
 	WorktreeRoot       string            // a template, "" for the default place
 	WorktreeRootByRepo map[string]string // main checkout to template
+	WorktreeSetup      []string          // program and arguments that make a new worktree ready, nil for none
 	DelegateTools      []string
 	Bundles            toolset.Bundles
 	WidgetBelow        bool
@@ -71,6 +72,7 @@ var keys = map[string]key{
 	"companionSuffix":         {launches, func(s *Settings, raw json.RawMessage) error { return suffix(raw, &s.CompanionSuffix) }},
 	"worktreeRoot":            {worktrees, func(s *Settings, raw json.RawMessage) error { return template(raw, &s.WorktreeRoot) }},
 	"worktreeRootByRepo":      {worktrees, func(s *Settings, raw json.RawMessage) error { return templates(raw, &s.WorktreeRootByRepo) }},
+	"worktreeSetup":           {worktrees, func(s *Settings, raw json.RawMessage) error { return argv(raw, &s.WorktreeSetup) }},
 	"delegateTools":           {launches, func(s *Settings, raw json.RawMessage) error { return tools(raw, &s.DelegateTools) }},
 	"toolBundles":             {bundles, func(s *Settings, raw json.RawMessage) error { return toolBundles(raw, &s.Bundles) }},
 	"delegateWidgetPlacement": {widget, func(s *Settings, raw json.RawMessage) error { return widgetPlacement(raw, &s.WidgetBelow) }},

@@ -28,13 +28,13 @@ func TestDefaults(t *testing.T) {
 
 func TestEverything(t *testing.T) {
 	s := Load(write(t, "\ufeff"+`{"maxDepth":2,"maxConcurrentDelegates":0,"maxDelegatesPerRoot":1e2,"windowPlacement":"current","companionSuffix":"play-pen",
-		"worktreeRoot":"~/w/{branch}","worktreeRootByRepo":{"/src":"../x"},"delegateTools":["mail_*"],"toolBundles":{"ro":["read","mcp__*"],"none":[]},
+		"worktreeRoot":"~/w/{branch}","worktreeRootByRepo":{"/src":"../x"},"worktreeSetup":["npm","ci",""],"delegateTools":["mail_*"],"toolBundles":{"ro":["read","mcp__*"],"none":[]},
 		"delegateWidgetPlacement":"below","delegateWidgetMaxEntries":0,"mail":"hooks","inheritEnv":["X_KEY","AWS_*","*_TOKEN"]}`))
 	if err := s.Worktree(); err != nil || s.Warnings() != nil {
 		t.Fatal(err, s.Warnings())
 	}
 	if s.MaxDepth != 2 || s.MaxConcurrent != 0 || s.MaxPerRoot != 100 || s.WindowPlacement != "current" || s.CompanionSuffix != "play-pen" || s.WorktreeRoot != "~/w/{branch}" ||
-		s.WorktreeRootByRepo["/src"] != "../x" || !slices.Equal(s.DelegateTools, []string{"mail_*"}) || len(s.Bundles.Lists) != 2 || !s.WidgetBelow || s.WidgetMaxEntries != 0 ||
+		s.WorktreeRootByRepo["/src"] != "../x" || !slices.Equal(s.WorktreeSetup, []string{"npm", "ci", ""}) || !slices.Equal(s.DelegateTools, []string{"mail_*"}) || len(s.Bundles.Lists) != 2 || !s.WidgetBelow || s.WidgetMaxEntries != 0 ||
 		s.Mail != "hooks" || len(s.InheritEnv) != 3 {
 		t.Errorf("%+v", s)
 	}
@@ -67,6 +67,12 @@ func TestBadValues(t *testing.T) {
 		{`{"worktreeRoot":" "}`, worktree, "not a path"},
 		{`{"worktreeRootByRepo":{"/a":1}}`, worktree, `"/a"`},
 		{`{"worktreeRootByRepo":[]}`, worktree, "not an object"},
+		{`{"worktreeSetup":"npm ci"}`, worktree, `such as ["npm", "ci"]`},
+		{`{"worktreeSetup":[]}`, worktree, "not a list of a program"},
+		{`{"worktreeSetup":[""]}`, worktree, "not a list of a program"},
+		{`{"worktreeSetup":null}`, worktree, "not a list of a program"},
+		{`{"worktreeSetup":[7]}`, worktree, "not a list of a program"},
+		{`{"worktreeSetup":["a\u0000"]}`, worktree, "not a list of a program"},
 		{`{"delegateTools":"read"}`, launch, "not a list"},
 		{`{"delegateTools":["a,b"]}`, launch, "comma"},
 		{`{"delegateTools":["-a"]}`, launch, `"-a"`},

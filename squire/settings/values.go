@@ -90,6 +90,15 @@ func texts(raw json.RawMessage) ([]string, error) {
 	return out, nil
 }
 
+func argv(raw json.RawMessage, to *[]string) error {
+	words, err := texts(raw)
+	if err != nil || len(words) == 0 || strings.TrimSpace(words[0]) == "" || strings.ContainsRune(strings.Join(words, ""), 0) {
+		return fmt.Errorf(`it is %s, not a list of a program and its arguments, such as ["npm", "ci"]`, short(raw))
+	}
+	*to = words
+	return nil
+}
+
 func tools(raw json.RawMessage, to *[]string) error {
 	names, err := texts(raw)
 	if err != nil {

@@ -57,19 +57,6 @@ func (g Git) Inspect(ctx context.Context, dir string) gitws.Git {
 	}}
 }
 
-// ProjectName is the name under which the delegates of a session in dir share a tmux session: that of the main checkout's folder,
-// or of dir itself outside of git. notice is set when git could not tell, and says why; the name is then dir's.
-func (g Git) ProjectName(ctx context.Context, dir string) (name, notice string) {
-	found := g.Inspect(ctx, dir)
-	switch found.Kind {
-	case gitws.Checkout:
-		return gitws.ProjectName(found.Identity.MainRoot), ""
-	case gitws.NonGit:
-		return gitws.ProjectName(dir), ""
-	}
-	return gitws.ProjectName(dir), "the project is named after the working directory, for its Git checkout is not known: " + found.Reason
-}
-
 // missing says what is wrong with dir as a directory; "" when nothing is.
 func missing(dir string) string {
 	info, err := os.Stat(dir)

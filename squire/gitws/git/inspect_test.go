@@ -182,12 +182,14 @@ func TestProjectName(t *testing.T) {
 		t.Fatal(err)
 	}
 	for dir, want := range map[string]string{client.Dir: "Client-API", client.Path("sub"): "Client-API", client.Path("../elsewhere"): "Client-API", plain: "my-notes"} {
-		if name, notice := in(r).ProjectName(context.Background(), dir); name != want || notice != "" {
+		w := gitws.Workspace{Cwd: dir, Git: in(r).Inspect(context.Background(), dir)}
+		if name, notice := w.Project(); name != want || notice != "" {
 			t.Errorf("%s: %q, %q", dir, name, notice)
 		}
 	}
 	g := Git{Bin: "/nonexistent/git"}
-	if name, notice := g.ProjectName(context.Background(), client.Path("sub")); name != "sub" || !strings.Contains(notice, "git was not found") {
+	w := gitws.Workspace{Cwd: client.Path("sub"), Git: g.Inspect(context.Background(), client.Path("sub"))}
+	if name, notice := w.Project(); name != "sub" || !strings.Contains(notice, "git was not found") {
 		t.Errorf("%q, %q", name, notice)
 	}
 }

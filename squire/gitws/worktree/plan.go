@@ -15,7 +15,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,7 +85,7 @@ func Prepare(ctx context.Context, g git.Git, r Request) (Plan, error) {
 	if err != nil {
 		return p, usererr.New("the changes in %q can't be listed: %s", p.Source.CheckoutRoot, a.Reason(err))
 	}
-	p.Left, p.SourceState = status.Pending(), digest(status)
+	p.Left, p.SourceState = status.Pending(), p.sourceState(status)
 	if pos.Branch != nil {
 		p.SourceBranch = *pos.Branch
 	}
@@ -175,6 +177,14 @@ func digest(v any) string {
 	return hex.EncodeToString(sum[:16])
 }
 
+// sourceState stands for the source's HEAD and changed paths, the worktree itself aside, which can be an untracked folder of it.
+func (p Plan) sourceState(status gitws.Status) string {
+	status.Untracked = slices.DeleteFunc(slices.Clone(status.Untracked), func(name string) bool {
+		return within(p.Path, filepath.Join(p.Source.CheckoutRoot, name))
+	})
+	return digest(status)
+}
+
 // Workspace is the record of the delegate that works in the worktree.
 func (p Plan) Workspace() gitws.Workspace {
 	id := gitws.Identity{MainRoot: p.Source.MainRoot, CommonDir: p.Source.CommonDir, CheckoutRoot: p.Path}
@@ -183,11 +193,25 @@ func (p Plan) Workspace() gitws.Workspace {
 	}}}
 }
 
+// Holds says whether the commit that the plan starts from has an entry in dir, a path from the root, besides those named.
+func (p Plan) Holds(ctx context.Context, g git.Git, dir string, besides ...string) (bool, error) {
+	a := ask(g, p.Source.CheckoutRoot)
+	out, err := a.Ask(ctx, "ls-tree", "--name-only", "--full-tree", "-z", p.Base, "--", dir+"/")
+	var names []string
+	if err == nil {
+		names, err = gitws.SplitNUL(out)
+	}
+	if err != nil {
+		return false, usererr.New("it can't be told what %s holds at %s: %s", dir, p.Base, a.Reason(err))
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(besides, path.Base(name)) }), nil
+}
+
 // SourceChanged says what has changed in the source since the plan was made; "" when nothing has, or when that is not known.
 // A delegate that strays out of its worktree usually strays there.
 func SourceChanged(ctx context.Context, g git.Git, p Plan) string {
 	status, _, err := g.In(p.Source.CheckoutRoot).Status(ctx)
-	if err != nil || digest(status) == p.SourceState {
+	if err != nil || p.sourceState(status) == p.SourceState {
 		return ""
 	}
 	return "the checkout that the worktree was made from has changed since launch: its HEAD or its changed paths are others now"

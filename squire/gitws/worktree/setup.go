@@ -2,7 +2,6 @@ package worktree
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,7 +11,6 @@ import (
 
 	"pi-cradle/internal/durable"
 	"pi-cradle/internal/run"
-	"pi-cradle/internal/usererr"
 	"pi-cradle/squire/gitws/git"
 )
 
@@ -27,18 +25,6 @@ type Setup struct {
 	Argv  []string
 	Limit time.Duration // 0 means SetupLimit
 	Log   string        // an absolute path; the file gets the output as it comes, and stays
-}
-
-// ReadSetup reads the value of worktreeSetup in the settings file; nil for a key that is not there gives no command.
-func ReadSetup(raw json.RawMessage) ([]string, error) {
-	if raw == nil {
-		return nil, nil
-	}
-	var argv []string
-	if json.Unmarshal(raw, &argv) != nil || len(argv) == 0 || strings.TrimSpace(argv[0]) == "" || strings.ContainsRune(strings.Join(argv, ""), 0) {
-		return nil, usererr.New("worktreeSetup is %s", raw).Hint(`it is a list of a program and its arguments, such as ["npm", "ci"]`)
-	}
-	return argv, nil
 }
 
 // SetupError says that the setup command did not succeed. The worktree is as the command left it.
