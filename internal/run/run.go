@@ -26,7 +26,7 @@ type Cmd struct {
 	Stdin io.Reader     // nil is /dev/null
 	Limit int           // bytes of stdout and stderr together; 0 means 1 MiB; past it the child is killed
 	Tee   io.Writer     // gets both streams too, as they come; its errors count for nothing
-	Wait  time.Duration // how long after a kill to wait for pipes held open by grandchildren; 0 means 500 ms
+	Wait  time.Duration // how long after the end to wait for pipes held open by grandchildren; 0 means 5 s
 }
 
 // Result is what a finished child left behind. Code is -1 when Signal is set.
@@ -86,7 +86,9 @@ func Output(ctx context.Context, c Cmd) (Result, error) {
 	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
 	cmd.WaitDelay = c.Wait
 	if cmd.WaitDelay == 0 {
-		cmd.WaitDelay = 500 * time.Millisecond
+		// What the child wrote last may still be on its way: a machine that is busy enough takes long to read a pipe, and half an
+		// answer must not be taken for a whole one.
+		cmd.WaitDelay = 5 * time.Second
 	}
 	err := cmd.Run()
 	res := Result{Stdout: stdout.Bytes(), Stderr: stderr.Bytes()}
