@@ -1,13 +1,17 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"pi-cradle/cradle/state"
+	"pi-cradle/internal/lockfile"
 	"pi-cradle/internal/usererr"
 )
 
@@ -60,6 +64,23 @@ func TestErrorsAreOneLineEachAndTheirHints(t *testing.T) {
 	const want = "first\n  more\n  and more\nhint: do this\nhint: or that\nsecond\nthird\nwarning: careful\\nnow\n"
 	if got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestASetupThatNeverEnds(t *testing.T) {
+	dir := state.ForFolder("/a/hello", "/nowhere", t.TempDir())
+	unlock, err := dir.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = new(app).lockState(ctx, dir)
+	var user *usererr.Error
+	var held *lockfile.HeldError
+	if !errors.As(err, &user) || !errors.As(err, &held) || held.Holder.PID != os.Getpid() || len(user.Hints) != 1 || !strings.Contains(user.Message, strconv.Itoa(os.Getpid())) {
+		t.Errorf("got %v", err)
 	}
 }
 

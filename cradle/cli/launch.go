@@ -17,6 +17,7 @@ import (
 	"pi-cradle/cradle/pkgs/install"
 	"pi-cradle/cradle/sbx"
 	"pi-cradle/cradle/state"
+	"pi-cradle/internal/lockfile"
 	"pi-cradle/internal/run"
 	"pi-cradle/internal/usererr"
 )
@@ -166,7 +167,12 @@ func (a *app) lockState(ctx context.Context, dir state.Dir) (unlock func(), err 
 	defer cancel()
 	notice := time.AfterFunc(time.Second/2, func() { a.progress("waiting for another run of this agent to finish its setup") })
 	defer notice.Stop()
-	return dir.Lock(ctx)
+	unlock, err = dir.Lock(ctx)
+	var held *lockfile.HeldError
+	if errors.As(err, &held) {
+		return nil, usererr.New("another run of this agent does not finish its setup: %w", err).Hint("see what it waits for, or end it, and try again")
+	}
+	return unlock, err
 }
 
 // prepareSbx carries out the steps that make the sandbox, its policy and the pi inside.
