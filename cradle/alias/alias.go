@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"pi-cradle/internal/closest"
 	"pi-cradle/internal/jsjson"
 	"pi-cradle/internal/usererr"
 )
@@ -64,14 +65,18 @@ func Resolve(ref, cwd, home string) (Resolved, error) {
 		return Resolved{Dir: dir, Warnings: t.warnings}, nil
 	}
 	known := ""
-	if len(t.entries) > 0 {
-		names := make([]string, len(t.entries))
-		for i, e := range t.entries {
-			names[i] = e.name
-		}
+	names := make([]string, len(t.entries))
+	for i, e := range t.entries {
+		names[i] = e.name
+	}
+	if len(names) > 0 {
 		known = " (known agents: " + strings.Join(names, ", ") + ")"
 	}
-	return Resolved{Warnings: t.warnings}, usererr.New(`Agent folder not found: %s — and no "agents.%s" entry in %s%s`, dir, ref, path, known)
+	missing := usererr.New(`Agent folder not found: %s — and no "agents.%s" entry in %s%s`, dir, ref, path, known)
+	if near := closest.Hint(ref, names); near != "" {
+		missing.Hint("%s", near)
+	}
+	return Resolved{Warnings: t.warnings}, missing
 }
 
 type entry struct{ name, dir, cwd string }

@@ -20,6 +20,7 @@ import (
 	"pi-cradle/cradle/schedule/task"
 	"pi-cradle/cradle/schedule/timer"
 	"pi-cradle/cradle/state"
+	"pi-cradle/internal/closest"
 	"pi-cradle/internal/durable"
 	"pi-cradle/internal/localesort"
 	"pi-cradle/internal/lockfile"
@@ -77,15 +78,19 @@ func Select(tasks []task.Task, slug string) ([]task.Task, error) {
 	if i := slices.IndexFunc(tasks, func(t task.Task) bool { return t.Slug == slug }); i >= 0 {
 		return tasks[i : i+1], nil
 	}
+	slugs := make([]string, len(tasks))
+	for i, t := range tasks {
+		slugs[i] = t.Slug
+	}
 	available := "schedule/ is empty"
-	if len(tasks) > 0 {
-		slugs := make([]string, len(tasks))
-		for i, t := range tasks {
-			slugs[i] = t.Slug
-		}
+	if len(slugs) > 0 {
 		available = "available: " + strings.Join(slugs, ", ")
 	}
-	return nil, usererr.New(`Unknown schedule "%s" (%s)`, slug, available)
+	unknown := usererr.New(`Unknown schedule "%s" (%s)`, slug, available)
+	if near := closest.Hint(slug, slugs); near != "" {
+		unknown.Hint("%s", near)
+	}
+	return nil, unknown
 }
 
 // History is where the runs of this agent are recorded.
