@@ -257,6 +257,45 @@ func TestRunsAtTheSameMoment(t *testing.T) {
 	}
 }
 
+// A run that needs less takes nothing from another that is going on, and the next one on its own tidies up.
+func TestRunsOfDifferentKinds(t *testing.T) {
+	w := newWorld(t, map[string]string{"agent/sandbox/nono.json": `{}`}, "pi", "nono")
+	quick := w.env
+	w.env = append(w.env[:len(w.env):len(w.env)], "FAKE_PI_AWAIT=1")
+	cmd := w.cradle("run", w.agent)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() && lines.Text() != "ready" {
+	}
+	w.env = quick
+	bare := func() (generated bool) {
+		t.Helper()
+		if out, err := w.cradle("run", w.agent, "--no-sandbox").CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		_, err := os.Stat(filepath.Join(w.state().Extensions(), "agent-browser-nono-fallback.ts"))
+		return err == nil
+	}
+	if !bare() {
+		t.Error("a run took away what another one loads")
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitCode(t, cmd.Wait()); code != 42 {
+		t.Errorf("exit code %d", code)
+	}
+	if bare() {
+		t.Error("what nobody needs any more is still there")
+	}
+}
+
 func TestWhatCannotStartIsExplained(t *testing.T) {
 	w := newWorld(t, map[string]string{"bin/pi": "#!/no/such/interpreter\n"})
 	if err := os.Chmod(filepath.Join(w.bin, "pi"), 0o755); err != nil {

@@ -64,10 +64,11 @@ func (a *app) plan(l launch, preview bool) (*compose.Plan, error) {
 
 // carryOut does what the plan says and returns pi's exit code, 128+n when signal n killed it.
 func (a *app) carryOut(ctx context.Context, plan *compose.Plan) (int, error) {
-	extensions, err := a.materialise(ctx, plan)
+	extensions, leave, err := a.materialise(ctx, plan)
 	if err != nil {
 		return 0, err
 	}
+	defer leave()
 	if banner := plan.Banner(); banner != "" {
 		fmt.Fprintln(a.stdout, banner)
 	}
@@ -127,14 +128,26 @@ func spawnFailure(program, dir string, err error) error {
 const stateLockLimit = 15 * time.Minute
 
 // materialise makes on disk, and in the sbx sandbox, what the command line needs to be there. It returns the extension files
-// of the installed packages. Of two runs of one agent only one is in here at a time.
-func (a *app) materialise(ctx context.Context, plan *compose.Plan) (extensions []string, err error) {
+// of the installed packages, and what to call when the run has ended. Of two runs of one agent only one is in here at a time.
+func (a *app) materialise(ctx context.Context, plan *compose.Plan) (extensions []string, leave func(), err error) {
 	unlock, err := a.lockState(ctx, plan.State)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer unlock()
-	if err := plan.State.WriteExtensions(plan.GeneratedFiles()); err != nil {
+	leave, alone, err := plan.State.Use()
+	if err != nil {
+		return nil, nil, err
+	}
+	if extensions, err = a.setUp(ctx, plan, alone); err != nil {
+		leave()
+		return nil, nil, err
+	}
+	return extensions, leave, nil
+}
+
+func (a *app) setUp(ctx context.Context, plan *compose.Plan, alone bool) (extensions []string, err error) {
+	if err := plan.State.WriteExtensions(plan.GeneratedFiles(), alone); err != nil {
 		return nil, err
 	}
 	if err := plan.State.MakeSessions(); err != nil {

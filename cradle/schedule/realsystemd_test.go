@@ -61,7 +61,7 @@ func TestRealSystemd(t *testing.T) {
 	unit := "cradle-" + dir.ID + "-probe"
 	t.Cleanup(func() {
 		cradle("remove", folder)
-		for _, path := range []string{dir.Path(), filepath.Join(dir.Root, "timers", dir.ID)} {
+		for _, path := range []string{dir.Path(), filepath.Join(dir.Root, "timers", dir.ID), filepath.Join(dir.Root, "locks", dir.ID+".lock"), filepath.Join(dir.Root, "locks", dir.ID+".use")} {
 			if err := os.RemoveAll(path); err != nil {
 				t.Error(err)
 			}

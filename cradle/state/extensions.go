@@ -15,15 +15,17 @@ type File struct{ Name, Content string }
 // touched and a damaged one never trusted. Each file is replaced whole: a crash, a full disk or a session that starts in
 // between finds the old content or the new, and the next run repairs the rest. With no files the directory goes.
 //
+// Unless alone, what another run may need, though this one does not, stays: its pi may not have read it yet, or reads it again.
+//
 // The agent can write here, so nothing is followed: a link in place of the directory or a file is removed, not its target.
-func (d Dir) WriteExtensions(files []File) error {
-	if err := d.writeExtensions(files); err != nil {
+func (d Dir) WriteExtensions(files []File, alone bool) error {
+	if err := d.writeExtensions(files, alone); err != nil {
 		return d.writeFailure(err)
 	}
 	return nil
 }
 
-func (d Dir) writeExtensions(files []File) error {
+func (d Dir) writeExtensions(files []File, alone bool) error {
 	dir := d.Extensions()
 	info, err := os.Lstat(dir)
 	switch {
@@ -37,6 +39,8 @@ func (d Dir) writeExtensions(files []File) error {
 		if err := os.Remove(dir); err != nil {
 			return err
 		}
+	case len(files) == 0 && !alone:
+		return nil
 	case len(files) == 0:
 		return removeTree(dir)
 	}
@@ -58,11 +62,11 @@ func (d Dir) writeExtensions(files []File) error {
 		content, ok := wanted[e.Name()]
 		same[e.Name()] = ok && e.Type().IsRegular() && holds(filepath.Join(dir, e.Name()), content)
 	}
-	return replace(dir, files, entries, same)
+	return replace(dir, files, entries, same, alone)
 }
 
-// replace writes what differs, then removes what is left over, so that at no moment a wanted file is missing.
-func replace(dir string, files []File, entries []fs.DirEntry, same map[string]bool) error {
+// replace writes what differs, then removes what is left over if alone, so that at no moment a wanted file is missing.
+func replace(dir string, files []File, entries []fs.DirEntry, same map[string]bool, alone bool) error {
 	writable := false
 	prepare := func() error {
 		if writable {
@@ -91,7 +95,7 @@ func replace(dir string, files []File, entries []fs.DirEntry, same map[string]bo
 		}
 	}
 	for _, e := range entries {
-		if kept[e.Name()] {
+		if kept[e.Name()] || !alone {
 			continue
 		}
 		if err := prepare(); err != nil {

@@ -87,6 +87,15 @@ func (d Dir) Lock(ctx context.Context) (unlock func(), err error) {
 	return unlock, err
 }
 
+// Use says that a run uses the directory, until leave is called. alone is false while another run does too. The caller holds Lock.
+func (d Dir) Use() (leave func(), alone bool, err error) {
+	leave, alone, err = lockfile.Share(filepath.Join(d.Root, "locks", d.ID+".use"))
+	if err != nil {
+		return nil, false, d.writeFailure(err)
+	}
+	return leave, alone, nil
+}
+
 // MakeSessions makes the directory of the session history. What is in it stays.
 func (d Dir) MakeSessions() error {
 	if err := durable.MkdirAll(d.Sessions()); err != nil {

@@ -65,12 +65,44 @@ func tree(t *testing.T, dir string) map[string]string {
 
 func write(t *testing.T, d Dir, files ...File) {
 	t.Helper()
-	if err := d.WriteExtensions(files); err != nil {
+	if err := d.WriteExtensions(files, true); err != nil {
 		t.Fatal(err)
 	}
 }
 
 var twoFiles = []File{{"providers.ts", "p"}, {"fallback.ts", "f"}}
+
+func TestWhatAnotherRunMayNeedStays(t *testing.T) {
+	d := newDir(t)
+	leaveFirst, alone, err := d.Use()
+	if err != nil || !alone {
+		t.Fatalf("the first user: alone %v, %v", alone, err)
+	}
+	write(t, d, twoFiles...)
+	leaveSecond, alone, err := d.Use()
+	if err != nil || alone {
+		t.Fatalf("the second user: alone %v, %v", alone, err)
+	}
+	for _, files := range [][]File{{{"providers.ts", "new"}}, nil} {
+		if err := d.WriteExtensions(files, alone); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := tree(t, d.Extensions()), map[string]string{"providers.ts": "new", "fallback.ts": "f"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v", got)
+	}
+	leaveFirst()
+	leaveSecond()
+	leave, alone, err := d.Use()
+	if err != nil || !alone {
+		t.Fatalf("the last user: alone %v, %v", alone, err)
+	}
+	leave()
+	write(t, d)
+	if _, err := os.Lstat(d.Extensions()); err == nil {
+		t.Error("what nobody needs is still there")
+	}
+}
 
 func TestExtensionsHoldExactlyTheFiles(t *testing.T) {
 	d := newDir(t)
@@ -166,7 +198,7 @@ func TestUnwritableState(t *testing.T) {
 	}
 	d := ForFolder("/a/hello", "/nowhere", file)
 	const prefix = "Failed to write agent extensions: extensions: "
-	if err := d.WriteExtensions(twoFiles); err == nil || !strings.HasPrefix(err.Error(), prefix) {
+	if err := d.WriteExtensions(twoFiles, true); err == nil || !strings.HasPrefix(err.Error(), prefix) {
 		t.Errorf("extensions: %v", err)
 	}
 	if _, err := d.Lock(t.Context()); err == nil || !strings.HasPrefix(err.Error(), prefix) || !errors.Is(err, syscall.ENOTDIR) {
@@ -197,7 +229,7 @@ func TestFullDiskLeavesNothingToTrust(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limited); err != nil {
 		t.Fatal(err)
 	}
-	errExtensions, errProfile := d.WriteExtensions([]File{{"providers.ts", long}}), d.WriteProfile(long)
+	errExtensions, errProfile := d.WriteExtensions([]File{{"providers.ts", long}}, true), d.WriteProfile(long)
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +297,7 @@ func TestRunsAtOnce(t *testing.T) {
 				return
 			}
 			defer unlock()
-			if err := errors.Join(d.WriteExtensions(files(i)), d.MakeSessions(), d.WriteProfile(contents[i%2])); err != nil {
+			if err := errors.Join(d.WriteExtensions(files(i), true), d.MakeSessions(), d.WriteProfile(contents[i%2])); err != nil {
 				t.Error(err)
 			}
 		})

@@ -67,6 +67,27 @@ func lock(path, what string, try func(*flock.Flock) (bool, error)) (func(), erro
 	return func() { _ = l.Unlock() }, nil
 }
 
+// Share joins those who hold the lock at path together, making the file and its folder if needed, until release is called. alone says
+// that nobody else did. Callers must keep each other from joining at the same moment: one may be told that it isn't alone, or get a
+// *HeldError, because of another that only looks.
+func Share(path string) (release func(), alone bool, err error) {
+	if err := durable.MkdirAll(filepath.Dir(path)); err != nil {
+		return nil, false, err
+	}
+	l := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR), flock.SetPermissions(durable.FileMode))
+	if alone, err = l.TryLock(); err != nil {
+		return nil, false, err
+	}
+	shared, err := l.TryRLock() // turns a lock that is held into a shared one
+	if err != nil {
+		return nil, false, err
+	}
+	if !shared {
+		return nil, false, &HeldError{Path: path}
+	}
+	return func() { _ = l.Unlock() }, alone, nil
+}
+
 // ReadHolder reads who says to hold the lock at path. The zero Holder means nobody knows.
 func ReadHolder(path string) Holder {
 	var h Holder

@@ -72,3 +72,31 @@ func TestLockGivesUpWithItsContext(t *testing.T) {
 		t.Fatalf("got %v, want a HeldError that names the first holder", err)
 	}
 }
+
+func TestShare(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dir", "x.use")
+	share := func(wantAlone bool) (release func()) {
+		t.Helper()
+		release, alone, err := Share(path)
+		if err != nil || alone != wantAlone {
+			t.Fatalf("alone %v, %v", alone, err)
+		}
+		return release
+	}
+	first, second := share(true), share(false)
+	first()
+	first()
+	third := share(false)
+	second()
+	third()
+	unlock, err := TryLock(path, "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var held *HeldError
+	if _, _, err := Share(path); !errors.As(err, &held) {
+		t.Fatalf("got %v, want a HeldError", err)
+	}
+	unlock()
+	share(true)()
+}
