@@ -68,13 +68,12 @@ func Hash8(s string) string {
 }
 
 // Path is the directory itself; the others are what lies in it.
-func (d Dir) Path() string         { return filepath.Join(d.Root, "agents", d.ID) }
-func (d Dir) Extensions() string   { return filepath.Join(d.Path(), "extensions") }
-func (d Dir) Sessions() string     { return filepath.Join(d.Path(), "sessions") }
-func (d Dir) Profile() string      { return filepath.Join(d.Path(), "nono-profile.json") }
-func (d Dir) MiseCache() string    { return filepath.Join(d.Path(), "mise-cache") }
-func (d Dir) NPM() string          { return filepath.Join(d.Path(), "npm") }
-func (d Dir) ScheduleLogs() string { return filepath.Join(d.Path(), "schedule") }
+func (d Dir) Path() string       { return filepath.Join(d.Root, "agents", d.ID) }
+func (d Dir) Extensions() string { return filepath.Join(d.Path(), "extensions") }
+func (d Dir) Sessions() string   { return filepath.Join(d.Path(), "sessions") }
+func (d Dir) Profile() string    { return filepath.Join(d.Path(), "nono-profile.json") }
+func (d Dir) MiseCache() string  { return filepath.Join(d.Path(), "mise-cache") }
+func (d Dir) NPM() string        { return filepath.Join(d.Path(), "npm") }
 
 // Lock keeps other runs of the same agent from writing its state until unlock is called. It waits until ctx ends and then
 // gives a *lockfile.HeldError. The lock file lies outside Path, where a sandboxed agent can't touch it.

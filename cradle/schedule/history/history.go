@@ -77,9 +77,6 @@ const folder = "schedule"
 // LogPath is the file that the task's timer appends output to, below the state directory as spelled.
 func (d Dir) LogPath(task string) string { return filepath.Join(d.State, folder, task+".log") }
 
-// HistoryPath is the file of the task's records.
-func (d Dir) HistoryPath(task string) string { return filepath.Join(d.State, historyName(task)) }
-
 func historyName(task string) string { return filepath.Join(folder, task+".history.jsonl") }
 func logName(task string) string     { return filepath.Join(folder, task+".log") }
 

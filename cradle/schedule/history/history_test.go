@@ -57,14 +57,14 @@ func TestTornLastLine(t *testing.T) {
 	d := Dir{t.TempDir()}
 	appendRecord(t, d, record("x", 0))
 	appendRecord(t, d, record("x", 1))
-	whole, err := os.ReadFile(d.HistoryPath("x"))
+	whole, err := os.ReadFile(filepath.Join(d.State, historyName("x")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	first := bytes.IndexByte(whole, '\n') + 1
 	for cut := first; cut <= len(whole); cut++ {
 		for _, padding := range []string{"", "\x00\x00\x00"} {
-			if err := os.WriteFile(d.HistoryPath("x"), append(whole[:cut:cut], padding...), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(d.State, historyName("x")), append(whole[:cut:cut], padding...), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			appendRecord(t, d, record("x", 2))
@@ -103,7 +103,7 @@ func TestLinksLeadNowhere(t *testing.T) {
 	if err := d.Make(); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{d.HistoryPath("x"), d.LogPath("x")} {
+	for _, path := range []string{filepath.Join(d.State, historyName("x")), d.LogPath("x")} {
 		if err := os.Symlink(outside, path); err != nil {
 			t.Fatal(err)
 		}
