@@ -31,6 +31,7 @@ func TestDelegateIsKilled(t *testing.T) {
 	parent.Submit("/delegate scout --label victim the task\nHOLD for-ever")
 	e.Model.Await(t, "the task", child("the task"))
 	window := e.Tmux.AwaitWindow("scout-victim")
+	awaitScreen(t, e, window.Pane, "the task")
 	testenv.Kill(t, testenv.Child(t, window.PID))
 	endedWithout(t, e, parent, "scout-victim", "SIGKILL", "the task")
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,9 +68,14 @@ func delegate(task string) string {
 	return call("delegate", map[string]any{"agent": "scout", "task": task})
 }
 
-// exactlyOnce asserts that the session, now and after another prompt, holds one result with text.
+// exactlyOnce waits for a result with text in the session, and asserts that the model is told of just one.
 func exactlyOnce(t *testing.T, p *testenv.Pi, text string) {
 	t.Helper()
+	testenv.Await(t, "the result "+text+" in the session", func() bool {
+		return slices.ContainsFunc(p.Entries(), func(e testenv.Entry) bool {
+			return strings.Contains(e.Text(), result) && strings.Contains(e.Text(), text)
+		})
+	})
 	asked := "how many results? " + filepath.Base(t.TempDir()) // a text of its own each time
 	p.Submit(asked + "\nSAY counted")
 	r := p.Env.Model.AwaitAnswered(t, "the prompt that counts", prompt(asked))

@@ -130,8 +130,9 @@ func (m *Model) answer(ctx context.Context, w http.ResponseWriter, a Response) b
 		reason = `"tool_calls"`
 	}
 	s.send(`{}`, reason, `,"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}`)
-	s.write("data: [DONE]\n\n")
-	return s.err == nil && ctx.Err() == nil
+	complete := s.err == nil
+	s.write("data: [DONE]\n\n") // the client may hang up as soon as it has read this
+	return complete
 }
 
 func wait(ctx context.Context, d time.Duration) bool {
