@@ -11,26 +11,17 @@ import (
 // revoke and the launcher gets to remove that file.
 func (l *live) revoke(id string) bool { return os.Remove(l.dir.Spec(l.id(), id)) == nil }
 
-// takeBack undoes a launch that opened no window: the record and the files that only the delegate would have read.
-func (l *live) takeBack(id string) {
-	l.mu.Lock()
-	d := l.state.Find(id)
-	var file string
-	if d != nil {
-		file = d.SessionFile
-	}
-	l.mu.Unlock()
-	for _, path := range []string{l.dir.Spec(l.id(), id), l.dir.Prompt(l.id(), id), l.dir.Identity(id), file, l.dir.Claims(id), l.dir.Owner(id)} {
-		if path != "" {
-			_ = os.Remove(path)
-		}
+// takeBack undoes a launch that opened no window: the record, if there is one, and the files that only the delegate would have read.
+func (l *live) takeBack(id, sessionFile string) {
+	for _, path := range []string{l.dir.Spec(l.id(), id), l.dir.Prompt(l.id(), id), l.dir.Identity(id), sessionFile, l.dir.Claims(id), l.dir.Owner(id)} {
+		_ = os.Remove(path)
 	}
 	_ = l.apply(session.OpenFailed{ID: id})
 }
 
 // adoptLaunching looks at the launches during which this process's predecessor died. One whose launch file is still there, or cannot
-// have been written yet, has not started, and now never will. Any other may have: it counts as running under the name its window has, and the next look at
-// tmux tells whether there is such a window.
+// have been written yet, has not started, and now never will. Any other may have: it counts as running under the name its window has,
+// and the next look at tmux tells whether there is such a window.
 func (l *live) adoptLaunching() {
 	l.mu.Lock()
 	var open []session.Delegation

@@ -29,18 +29,19 @@ type started struct {
 }
 
 // delegate starts one delegation: plan, record, files and task, what is started, window, record. The order is the one of package
-// records.
+// records. A worktree is recorded before it is made; everything else that comes before the record would only be litter without it.
 func (l *live) delegate(ctx context.Context, o order) (started, error) {
 	p, err := l.plan(ctx, o)
 	if err != nil {
 		return started{}, err
 	}
 	d := l.newDelegation(p)
-	if err := l.apply(session.Opening{Delegation: &d}); err != nil {
-		_ = l.apply(session.OpenFailed{ID: d.ID})
-		return started{}, fmt.Errorf("could not record the delegation: %w", err)
+	var notes []string
+	if p.place.worktree != nil {
+		if err = l.record(&d); err == nil {
+			notes, err = l.build(ctx, p)
+		}
 	}
-	notes, err := l.build(ctx, p)
 	if err == nil {
 		err = l.writeFiles(ctx, p, &d)
 	}
@@ -52,9 +53,16 @@ func (l *live) delegate(ctx context.Context, o order) (started, error) {
 		window, err = l.openWindow(ctx, p, &d)
 	}
 	if err != nil {
-		return started{}, l.giveUp(ctx, p, err)
+		return started{}, l.giveUp(ctx, p, d.SessionFile, err)
 	}
 	return l.opened(p, window, notes)
+}
+
+func (l *live) record(d *session.Delegation) error {
+	if err := l.apply(session.Opening{Delegation: d}); err != nil {
+		return fmt.Errorf("could not record the delegation: %w", err)
+	}
+	return nil
 }
 
 func (l *live) newDelegation(p plan) session.Delegation {
@@ -107,9 +115,7 @@ func (l *live) writeFiles(ctx context.Context, p plan, d *session.Delegation) er
 		return durable.Place(l.dir.Prompt(l.id(), d.ID), []byte(p.prompt+"\n"))
 	})
 	group.Go(func() error { return l.sendTask(ctx, p, d) })
-	err := group.Wait()
-	p.place.workspace() // git has looked before the delegate can change anything
-	return err
+	return group.Wait()
 }
 
 // writeSpec hears what other extensions add to the launch, once the task is sent, and writes down what the launcher is to start.
@@ -122,13 +128,17 @@ func (l *live) writeSpec(ctx context.Context, p plan, d *session.Delegation) err
 	return launch.WriteSpec(l.dir.Spec(l.id(), d.ID), l.spec(p, d, offer.Env, got))
 }
 
-// sendTask mails the task and records the envelope that the answer will name.
+// sendTask mails the task, and records the delegation with the envelope that the answer will name.
 func (l *live) sendTask(ctx context.Context, p plan, d *session.Delegation) error {
 	sent, err := l.post.transport(p.settings.Mail).Send(ctx, mail.Outgoing{To: d.ID, Body: p.order.Task})
 	if err != nil {
 		return err
 	}
-	return l.apply(session.Opened{ID: d.ID, Request: sent.ID})
+	if p.place.worktree != nil {
+		return l.apply(session.Opened{ID: d.ID, Request: sent.ID})
+	}
+	d.Request = sent.ID
+	return l.record(d)
 }
 
 // writeSessionHeader makes the delegate's session file with its first line: pi then opens it under the id, directory and mode
@@ -147,6 +157,8 @@ func writeSessionHeader(d *session.Delegation) error {
 	return durable.Place(d.SessionFile, append(header, '\n'))
 }
 
+// opened records the window. git has begun to look at the checkout before the window opened, and is done long before a pi that
+// starts could change anything there.
 func (l *live) opened(p plan, w tmux.Window, notes []string) (started, error) {
 	err := l.apply(session.Opened{ID: p.id, Window: locator(p.target.server.Socket, w), Workspace: p.place.record()})
 	notes = slices.Concat(p.choice.Notes, notes, l.placeNotes(p, w))

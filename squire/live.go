@@ -36,6 +36,9 @@ type live struct {
 
 	spawning sync.Mutex // held to start one of them, and to end ctx
 
+	naming      sync.Mutex
+	projectName string // see project; guarded by naming
+
 	mu     sync.Mutex
 	state  session.State
 	broken error  // the records can't be read or another process has them: nothing is launched, completed or taken

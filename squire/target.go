@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"pi-cradle/internal/usererr"
+	"pi-cradle/squire/gitws"
 	"pi-cradle/squire/session"
 	"pi-cradle/squire/settings"
 	"pi-cradle/squire/tmux"
@@ -46,8 +47,22 @@ func (l *live) companion(p plan) (name, notice string) {
 	if own != nil {
 		return own.Placement, ""
 	}
-	project, notice := p.place.own().Project()
+	project, notice := l.project(p.place.own)
 	return project + "-" + p.settings.CompanionSuffix, notice
+}
+
+// project is the name of this session's project. git is waited for once; a name that it could not give is asked for again.
+func (l *live) project(own func() gitws.Workspace) (name, notice string) {
+	l.naming.Lock()
+	defer l.naming.Unlock()
+	if l.projectName != "" {
+		return l.projectName, ""
+	}
+	name, notice = own().Project()
+	if notice == "" {
+		l.projectName = name
+	}
+	return name, notice
 }
 
 // openWindow opens a delegate's window with its launcher. An error says that the delegate was not started and never will be. A

@@ -63,12 +63,12 @@ func (l *live) build(ctx context.Context, p plan) (notes []string, err error) {
 
 // giveUp takes back a launch that failed before its window was known to be open, and words the failure. What is kept of a worktree is
 // told with it, and to the user as well when whoever started the delegate does not listen any more.
-func (l *live) giveUp(ctx context.Context, p plan, cause error) error {
+func (l *live) giveUp(ctx context.Context, p plan, sessionFile string, cause error) error {
 	kept := ""
 	if made := p.place.worktree; made != nil {
 		kept = l.unmake(context.WithoutCancel(ctx), *made, cause)
 	}
-	l.takeBack(p.id)
+	l.takeBack(p.id, sessionFile)
 	if kept == "" {
 		return cause
 	}

@@ -12,24 +12,26 @@
 //	owners/<session>/launch/      per delegation what its launcher is to start (removed as it starts), the agent's prompt, and
 //	                              what the launcher saw of the end
 //
-// Order of a launch, and what a restart finds when everything dies right after a step:
+// Order of a launch, and what a restart finds when everything dies right after a step. A worktree has its record before step 1, so
+// that it can be taken back.
 //
-//	1 child-tasks: launching      the delegate is reported as never started; its worktree, if one was planned, is taken back
-//	2 identity, session, prompt,  the same; the leftovers hold nothing anyone waits for
-//	  task mail, launch spec
-//	3 the window opens            the launcher has taken the spec, so the delegate runs: it is adopted
-//	4 child-tasks: running        running
+//	1 identity, session, prompt,  nothing; the leftovers hold nothing that anyone waits for
+//	  task mail
+//	2 child-tasks: launching      the delegate is looked for by its window's name, not found, and reported as not started
+//	3 the launch file             it is removed, so that the delegate never starts, and the same is reported
+//	4 the window opens            the launcher has taken the launch file, so the delegate runs: it is adopted
+//	5 child-tasks: running        running
 //
-// Order of an answer, in the delegate (5, 6, 7) and in its parent (8 to 11):
+// Order of an answer, in the delegate (6, 7, 8) and in its parent (9 to 12):
 //
-//	5 task-replies: outbox        the frozen answer is sent again
-//	6 the reply in the parent's   it is sent again; the parent knows the request as answered and drops the copy
+//	6 task-replies: outbox        the frozen answer is sent again
+//	7 the reply in the parent's   it is sent again; the parent knows the request as answered and drops the copy
 //	  mailbox
-//	7 task-replies: sent          nothing is owed
-//	8 child-tasks: outcome sent   looked up in the conversation: absent means it is shown now
-//	9 the envelope is claimed     the same; before this step the envelope is found again and known by its request
-//	10 the message is shown       found in the conversation, so not shown again
-//	11 child-tasks: shown         the same
+//	8 task-replies: sent          nothing is owed
+//	9 child-tasks: outcome sent   looked up in the conversation: absent means it is shown now
+//	10 the envelope is claimed    the same; before this step the envelope is found again and known by its request
+//	11 the message is shown       found in the conversation, so not shown again
+//	12 child-tasks: shown         the same
 package records
 
 import (

@@ -159,6 +159,8 @@ func Cause(d *session.Delegation) string {
 	switch e := d.Exit; {
 	case d.Window.Name == "" && e == nil:
 		return "this session ended while the delegate was being started; it was not started"
+	case e == nil && d.Window.Pane == "":
+		return "this session ended while the delegate was being started; there is no window of it"
 	case e == nil:
 		return "its window is gone and nobody saw how it ended"
 	case e.Error != "":
