@@ -172,9 +172,11 @@ func (l *live) closeWindow(ctx context.Context, d session.Delegation) (results.C
 	if d.Window.Pane == "" {
 		return out, usererr.New("it is not known in which window delegation %q runs", d.ID).Hint("close the window named %s by hand", d.Window.Name)
 	}
+	_ = l.apply(session.Closing{ID: d.ID}) // saves nothing
 	var none *tmux.NoServerError
 	killed, err := tmux.Server{Socket: d.Window.Socket}.Kill(ctx, window(d.Window))
 	if err != nil && !errors.As(err, &none) {
+		_ = l.apply(session.Closing{ID: d.ID, Off: true})
 		return out, fmt.Errorf("the window of delegation %q could not be closed: %w", d.ID, err)
 	}
 	out.Killed = killed

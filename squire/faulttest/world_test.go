@@ -68,6 +68,8 @@ func (w *world) accept(listener net.Listener) {
 		if err != nil {
 			return
 		}
+		// Kept, for a connection that nobody holds is closed at some time, and ends the pane.
+		w.t.Cleanup(func() { conn.Close() })
 		a := arrival{conn: conn}
 		if json.NewDecoder(conn).Decode(&a) == nil {
 			w.arrivals <- a

@@ -40,7 +40,8 @@ type Delegation struct {
 	Gone        *Outcome        `json:"gone,omitempty"`
 	Closed      *Close          `json:"closed,omitempty"`
 
-	missed int // consecutive looks at tmux that did not find the window
+	closing bool // a delegation_close is under way: the end of the window is its doing, and no loss
+	missed  int  // consecutive looks at tmux that did not find the window
 }
 
 // Skipped is a model that was to be tried before the chosen one, and why it was not.
@@ -168,6 +169,12 @@ type Inspected struct {
 // Kept says what a launch that came to nothing has left of its worktree.
 type Kept struct{ ID, Text string }
 
+// Closing says that a delegation_close begins to end the window, or, with Off, that it could not.
+type Closing struct {
+	ID  string
+	Off bool
+}
+
 // Closed records a delegation_close that has been carried out.
 type Closed struct {
 	ID     string
@@ -193,6 +200,7 @@ func (OpenFailed) event() {}
 func (Replied) event()    {}
 func (Exited) event()     {}
 func (Observed) event()   {}
+func (Closing) event()    {}
 func (Closed) event()     {}
 func (Inspected) event()  {}
 func (Kept) event()       {}
@@ -271,6 +279,10 @@ func (s *State) applyParent(e Event) []Action {
 		}
 	case Observed:
 		return s.observed(e)
+	case Closing:
+		if d := s.Find(e.ID); d != nil {
+			d.closing = !e.Off
+		}
 	case Closed:
 		if d := s.Find(e.ID); d != nil && d.Closed == nil {
 			d.Closed = &Close{At: e.At, Killed: e.Killed}
@@ -381,7 +393,7 @@ func (s *State) observed(e Observed) []Action {
 	again := false
 	for _, d := range s.Children.Delegations {
 		// While a window is being opened tmux may not know it yet; only the launcher's own word counts then.
-		if !d.Unfinished() || (d.Phase == Launching && d.Exit == nil) {
+		if !d.Unfinished() || d.closing || (d.Phase == Launching && d.Exit == nil) {
 			continue
 		}
 		switch seen := e.Windows[d.ID]; {

@@ -76,7 +76,7 @@ func (s *State) Apply(e Event) []Action {
 		after = s.restored(e)
 	case SaveFailed:
 		return s.saveFailed(e)
-	case Opening, Opened, OpenFailed, Replied, Exited, Observed, Closed, Inspected, Kept, Shown, NotShown, Retry, Settled:
+	case Opening, Opened, OpenFailed, Replied, Exited, Observed, Closing, Closed, Inspected, Kept, Shown, NotShown, Retry, Settled:
 		after = s.applyParent(e)
 		if settled, ok := e.(Settled); ok {
 			after = append(after, s.ownSettled(settled)...)
