@@ -123,7 +123,7 @@ func (s Server) NewCompanionWindow(ctx context.Context, c Companion, n NewWindow
 		if !errors.As(err, &refused) && !errors.As(err, &none) {
 			return w, err
 		}
-		// It may have ended with its last window meanwhile.
+		known = nil // it may have ended with its last window meanwhile
 	}
 	limited, cancel := context.WithTimeout(ctx, companionLimit)
 	unlock, err := lockfile.Lock(limited, filepath.Join(c.Locks, lockName(s.Socket, c.Name)), "opening a delegate's window")
@@ -132,6 +132,12 @@ func (s Server) NewCompanionWindow(ctx context.Context, c Companion, n NewWindow
 		return Window{}, err
 	}
 	defer unlock()
+	if known != nil {
+		_, free := c.choose(known)
+		if w, err := s.newSession(ctx, c, free, n); !errors.As(err, &refused) && !errors.As(err, &none) {
+			return w, err
+		}
+	}
 	for try := 1; ; try++ {
 		w, err := s.inCompanion(ctx, c, n)
 		// Others may make and end sessions of these names at any time: tmux decides, and then we look again.
