@@ -29,19 +29,27 @@ func (l *live) commandWorktrees(ctx context.Context) error {
 			}
 			return nil
 		}
-		lines := make([]string, len(list))
-		for i, w := range list {
-			lines[i] = w.Text()
-		}
 		if !l.start.HasUI {
+			lines := make([]string, len(list))
+			for i, w := range list {
+				lines[i] = w.Text()
+			}
 			l.host.notify("info", strings.Join(lines, "\n"))
 			return nil
 		}
-		picked, err := l.host.dialog(ctx, wire.DialogParams{Kind: "select", Title: "Worktrees of delegates. Remove which?", Options: lines})
+		p := wire.DialogParams{Kind: "select", Title: "Worktrees of delegates. Remove which?"}
+		for _, w := range list {
+			name := gitws.Inline(w.Made)
+			if w.Made == "" || slices.Contains(p.Options, name) { // of another repository
+				name = gitws.Inline(w.Path)
+			}
+			p.Options, p.Details = append(p.Options, name), append(p.Details, w.Summary()+", in "+gitws.Inline(l.short(w.Path)))
+		}
+		picked, err := l.host.dialog(ctx, p)
 		if err != nil || !picked.OK {
 			return err
 		}
-		i := slices.Index(lines, picked.Value)
+		i := slices.Index(p.Options, picked.Value)
 		if i < 0 {
 			return nil
 		}

@@ -253,7 +253,7 @@ func TestWorktreeList(t *testing.T) {
 	// The user picks each once, says no to the loss, then yes.
 	var asked []wire.DialogParams
 	var mu sync.Mutex
-	picks := []string{"/clean:", "/used:", "/dirty:", "/dirty:", ""}
+	picks := []string{"clean", "used", "dirty", "dirty", ""}
 	confirms := []bool{false, true}
 	w.pi.On(wire.HostDialog, dialogs(&mu, &asked, &picks, &confirms))
 	if err := w.pi.Command("delegate-worktrees", ""); err != nil {
@@ -262,8 +262,8 @@ func TestWorktreeList(t *testing.T) {
 	w.pi.Await(rpctest.Notified("info", "removed the worktree", "/clean; its branch clean stays", "commits that no other branch has"))
 	w.pi.Await(rpctest.Notified("error", "is not removed", "delegate scout-", "works in it"))
 	w.pi.Await(rpctest.Notified("info", "removed the worktree", "/dirty and its branch dirty"))
-	first := strings.Join(asked[0].Options, "\n")
-	contains(t, "list", first, "/clean: branch clean, 1 commit ahead, clean, not merged", "/dirty: branch dirty, 0 commits ahead, dirty", "/used: branch used")
+	expect(t, "rows", strings.Join(asked[0].Options, " "), "clean dirty used")
+	contains(t, "details", strings.Join(asked[0].Details, "\n"), "branch clean, 1 commit ahead, clean, not merged, in "+made[0].Cwd, "branch dirty, 0 commits ahead, dirty", "branch used")
 	confirm := asked[3]
 	contains(t, "question", confirm.Title+confirm.Message, "/dirty", `untracked: 1 path: "draft"`)
 	for i, there := range []bool{false, false, true} {
@@ -300,7 +300,7 @@ func (w *world) end(d details) {
 	tmuxtest.Await(w.t, "the end of the delegate", func() bool { return errors.Is(syscall.Kill(launcher, 0), syscall.ESRCH) })
 }
 
-// dialogs answers selects by a part of the row, "" for Escape, and confirms in turn.
+// dialogs answers selects by a row, "" for Escape, and confirms in turn.
 func dialogs(mu *sync.Mutex, asked *[]wire.DialogParams, picks *[]string, confirms *[]bool) rpctest.Responder {
 	return func(_ ctx, raw json.RawMessage, _ func() (any, error)) (any, error) {
 		var p wire.DialogParams
@@ -318,7 +318,7 @@ func dialogs(mu *sync.Mutex, asked *[]wire.DialogParams, picks *[]string, confir
 		pick := (*picks)[0]
 		*picks = (*picks)[1:]
 		for _, option := range p.Options {
-			if pick != "" && strings.Contains(option, pick) {
+			if option == pick {
 				return wire.DialogResult{OK: true, Value: option}, nil
 			}
 		}

@@ -32,10 +32,12 @@ func (p Plan) Context() string {
 }
 
 // Text is a worktree in one line.
-func (w Worktree) Text() string {
-	switch {
-	case w.Unsure != "":
-		return gitws.Inline(w.Path) + ": not known: " + w.Unsure
+func (w Worktree) Text() string { return gitws.Inline(w.Path) + ": " + w.Summary() }
+
+// Summary is Text without the path.
+func (w Worktree) Summary() string {
+	if w.Unsure != "" {
+		return "not known: " + w.Unsure
 	}
 	where := "detached HEAD"
 	if w.Position.Branch != nil {
@@ -55,7 +57,7 @@ func (w Worktree) Text() string {
 			merged += fmt.Sprintf(" and %d more", more)
 		}
 	}
-	text := fmt.Sprintf("%s: %s, %s ahead, %s, %s", gitws.Inline(w.Path), where, count(w.Ahead, "commit"), state, merged)
+	text := fmt.Sprintf("%s, %s ahead, %s, %s", where, count(w.Ahead, "commit"), state, merged)
 	if w.Locked {
 		text += ", locked"
 	}
