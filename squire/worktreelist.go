@@ -11,6 +11,7 @@ import (
 	"pi-cradle/squire/gitws"
 	"pi-cradle/squire/gitws/git"
 	"pi-cradle/squire/gitws/worktree"
+	"pi-cradle/squire/views"
 )
 
 // commandWorktrees is /delegate-worktrees: it lists what was made for delegates, and removes what its user picks.
@@ -108,10 +109,8 @@ func (l *live) removeWorktree(ctx context.Context, w worktree.Worktree) error {
 		if used := done.Losses.Processes; len(used) > 0 {
 			return usererr.New("the worktree %q is not removed: process %d (%s) works in it", w.Path, used[0].PID, gitws.Inline(used[0].Name))
 		}
-		answer, err := l.host.dialog(ctx, wire.DialogParams{
-			Kind: "confirm", Title: "Remove " + gitws.Inline(l.short(w.Path)) + "? This would be lost for good:", Message: strings.Join(done.Losses.Lines(), "\n"),
-		})
-		if err != nil || !answer.OK {
+		agreed, err := l.agreesToLose(ctx, w, done.Losses)
+		if err != nil || !agreed {
 			return err
 		}
 		if done, err = worktree.Remove(ctx, git.Git{}, w, done.Losses.Digest); err != nil {
@@ -131,6 +130,23 @@ func (l *live) removeWorktree(ctx context.Context, w worktree.Worktree) error {
 	l.host.notify("info", text)
 	return nil
 }
+
+// agreesToLose asks. The first answer, which a key too many would give, loses nothing.
+func (l *live) agreesToLose(ctx context.Context, w worktree.Worktree, losses worktree.Losses) (bool, error) {
+	const keep, remove = "Keep it", "Remove it"
+	question := []string{"Remove " + gitws.Inline(l.short(w.Path)) + "? This would be lost for good:"}
+	for _, line := range losses.Lines() {
+		if head, cut := views.Head(line, maxLoss); cut {
+			line = head + " …"
+		}
+		question = append(question, line)
+	}
+	answer, err := l.host.dialog(ctx, wire.DialogParams{Kind: "select", Title: strings.Join(question, "\n"), Options: []string{keep, remove}})
+	return answer.OK && answer.Value == remove, err
+}
+
+// maxLoss is how much of one line about losses is shown, in bytes.
+const maxLoss = 400
 
 // workingIn is the name of an unfinished delegate in a directory, "" for none.
 func (l *live) workingIn(dir string) string {

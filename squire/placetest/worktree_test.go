@@ -253,9 +253,8 @@ func TestWorktreeList(t *testing.T) {
 	// The user picks each once, says no to the loss, then yes.
 	var asked []wire.DialogParams
 	var mu sync.Mutex
-	picks := []string{"clean", "used", "dirty", "dirty", ""}
-	confirms := []bool{false, true}
-	w.pi.On(wire.HostDialog, dialogs(&mu, &asked, &picks, &confirms))
+	picks := []string{"clean", "used", "dirty", "Keep it", "dirty", "Remove it", ""}
+	w.pi.On(wire.HostDialog, dialogs(&mu, &asked, &picks))
 	if err := w.pi.Command("delegate-worktrees", ""); err != nil {
 		t.Fatal(err)
 	}
@@ -264,8 +263,8 @@ func TestWorktreeList(t *testing.T) {
 	w.pi.Await(rpctest.Notified("info", "removed the worktree", "/dirty and its branch dirty"))
 	expect(t, "rows", strings.Join(asked[0].Options, " "), "clean dirty used")
 	contains(t, "details", strings.Join(asked[0].Details, "\n"), "branch clean, 1 commit ahead, clean, not merged, in "+made[0].Cwd, "branch dirty, 0 commits ahead, dirty", "branch used")
-	confirm := asked[3]
-	contains(t, "question", confirm.Title+confirm.Message, "/dirty", `untracked: 1 path: "draft"`)
+	contains(t, "question", asked[3].Title, "/dirty", `untracked: 1 path: "draft"`)
+	expect(t, "first answer", asked[3].Options[0], "Keep it")
 	for i, there := range []bool{false, false, true} {
 		expect(t, made[i].Cwd, exists(made[i].Cwd), there)
 	}
@@ -300,8 +299,8 @@ func (w *world) end(d details) {
 	tmuxtest.Await(w.t, "the end of the delegate", func() bool { return errors.Is(syscall.Kill(launcher, 0), syscall.ESRCH) })
 }
 
-// dialogs answers selects by a row, "" for Escape, and confirms in turn.
-func dialogs(mu *sync.Mutex, asked *[]wire.DialogParams, picks *[]string, confirms *[]bool) rpctest.Responder {
+// dialogs answers each by a row, "" for Escape.
+func dialogs(mu *sync.Mutex, asked *[]wire.DialogParams, picks *[]string) rpctest.Responder {
 	return func(_ ctx, raw json.RawMessage, _ func() (any, error)) (any, error) {
 		var p wire.DialogParams
 		if err := json.Unmarshal(raw, &p); err != nil {
@@ -310,11 +309,6 @@ func dialogs(mu *sync.Mutex, asked *[]wire.DialogParams, picks *[]string, confir
 		mu.Lock()
 		defer mu.Unlock()
 		*asked = append(*asked, p)
-		if p.Kind == "confirm" {
-			yes := (*confirms)[0]
-			*confirms = (*confirms)[1:]
-			return wire.DialogResult{OK: yes}, nil
-		}
 		pick := (*picks)[0]
 		*picks = (*picks)[1:]
 		for _, option := range p.Options {
