@@ -22,7 +22,7 @@ demo: $(installed) build
 	CRADLE_TEST_BIN=$(CURDIR)/bin go run ./internal/demo
 
 bench: $(installed) build
-	CRADLE_TEST_BIN=$(CURDIR)/bin go test -run='^$$' -bench=. -benchtime=30x ./cradle
+	CRADLE_TEST_BIN=$(CURDIR)/bin go test -run='^$$' -bench=. -benchtime=30x ./cradle ./squire
 	CRADLE_TEST_BIN=$(CURDIR)/bin go run ./internal/bench
 
 gen:

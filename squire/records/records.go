@@ -117,15 +117,20 @@ type envelope struct {
 	Data    json.RawMessage `json:"data"`
 }
 
-func save(path, id string, data any) error {
-	raw, err := json.Marshal(data)
+func save(path, id string, content any) error {
+	raw, err := json.Marshal(content)
 	if err != nil {
 		return err
 	}
 	if err := durable.MkdirAll(filepath.Dir(path)); err != nil {
 		return err
 	}
-	return durable.WriteJSON(path, envelope{version, id, raw})
+	// Not indented: a session with thousands of past delegations reads and writes all of them.
+	data, err := json.Marshal(envelope{version, id, raw})
+	if err != nil {
+		return err
+	}
+	return durable.Write(path, append(data, '\n'))
 }
 
 // load reads a record. found is false when there is none. A record that can't be understood is an error and stays as it is.
