@@ -54,7 +54,6 @@ type live struct {
 
 	restored chan struct{} // closed once the state is what the records and the conversation say
 	replies  outstanding   // answers of this delegate on their way
-	prompts  outstanding   // tasks on their way into the conversation
 }
 
 func newLive(s *Service, p wire.SessionStartParams) *live {
@@ -254,11 +253,7 @@ func (l *live) perform(a session.Action) error {
 		l.poll.soon()
 	case session.Prompt:
 		text := promptLabel(l.state.Own.Identity.Parent, a.Task.Request) + ":\n\n" + a.Task.Text
-		l.prompts.add()
-		l.spawn(func() {
-			defer l.prompts.done()
-			l.prompt(a.Task.Request, text)
-		})
+		l.spawn(func() { l.prompt(a.Task.Request, text) })
 	case session.Reply:
 		l.replies.add()
 		l.spawn(func() {

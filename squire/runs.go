@@ -55,8 +55,6 @@ func (l *live) runSettled(ctx context.Context, p wire.RunSettledParams) (wire.Em
 	if l.healthy() != nil {
 		return wire.Empty{}, nil // said when it broke
 	}
-	// pi has answered for a prompt before it tells of the end of the run, but the two come in on different ways.
-	l.prompts.wait(ctx, promptLimit)
 	text := p.Text
 	if p.TextPath != "" {
 		data, err := os.ReadFile(p.TextPath)
@@ -81,11 +79,8 @@ func (l *live) runSettled(ctx context.Context, p wire.RunSettledParams) (wire.Em
 // answerLimit bounds an answer on its way, in bytes: it has to fit into one frame whatever its characters become in JSON.
 const answerLimit = 1 << 20
 
-// limits of what a settled run waits for.
-const (
-	promptLimit = 5 * time.Second
-	replyLimit  = 8 * time.Second
-)
+// replyLimit bounds what a settled run waits for.
+const replyLimit = 8 * time.Second
 
 // outstanding counts calls that are under way, and lets others wait until there are none.
 type outstanding struct {

@@ -184,13 +184,17 @@ func (p *Pi) enter(ctx context.Context, add func(*Session) (runs bool, text stri
 			return rpc.Answer{}, ctx.Err()
 		case !p.running:
 			runs, text := add(session)
+			p.entering++
 			p.changedLocked()
 			play := func() {}
 			if runs {
 				play = p.startRunLocked(text)
 			}
 			p.mu.Unlock()
-			return rpc.Answer{Result: wire.Empty{}, Sent: play}, nil
+			return rpc.Answer{Result: wire.Empty{}, Sent: func() {
+				p.change(func() { p.entering-- })
+				play()
+			}}, nil
 		}
 		changed := p.changed
 		p.mu.Unlock()

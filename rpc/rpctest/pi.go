@@ -70,6 +70,7 @@ type Pi struct {
 	dialogs    []wire.DialogResult
 	responders map[string]Responder
 	listeners  map[string][]func(map[string]any)
+	entering   int  // what has entered the conversation and is not answered for yet
 	ending     bool // the test is over
 }
 
@@ -159,7 +160,10 @@ func (p *Pi) connect() (*life, error) {
 			return nil, err
 		}
 	}
-	if session != nil && l.served != session {
+	p.mu.Lock()
+	untold := session != nil && l.served != session
+	p.mu.Unlock()
+	if untold {
 		if _, err := p.serveSession(l, session); err != nil {
 			return nil, err
 		}
@@ -187,7 +191,13 @@ func (p *Pi) launch() (*life, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.change(func() { p.life = l })
+	var ending bool
+	p.change(func() { p.life, ending = l, p.ending })
+	if ending {
+		// Whoever ends the test has closed the life before this one, and knows of no other.
+		p.label(func() { _ = l.tap.Close() })
+		return nil, errOver
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), Deadline)
 	defer cancel()
 	if _, err := l.conn.Initialize(ctx); err != nil {

@@ -1,6 +1,10 @@
 package rpctest
 
-import "pi-cradle/rpc/wire"
+import (
+	"time"
+
+	"pi-cradle/rpc/wire"
+)
 
 // Done is the outcome of a run that ended well with this text.
 func Done(text string) wire.RunSettledParams {
@@ -87,10 +91,32 @@ func (p *Pi) Settle(outcome wire.RunSettledParams) {
 // TrySettle is Settle when the helper may fail. Like the extension, it reports once more to the next helper when this one falls
 // over at just that moment. Any goroutine may call it.
 func (p *Pi) TrySettle(outcome wire.RunSettledParams) error {
+	p.awaitAnswers()
 	p.change(func() { p.running = false })
 	err := p.Ask(wire.RunSettled, outcome, nil)
 	if err != nil && !answered(err) {
 		err = p.Ask(wire.RunSettled, outcome, nil)
 	}
 	return err
+}
+
+// awaitAnswers waits until the helper has been answered for all that is in the conversation: in pi that is long before the end of
+// any run. What a test withholds for good is not waited for longer than that.
+func (p *Pi) awaitAnswers() {
+	limit := time.After(time.Second)
+	for {
+		p.mu.Lock()
+		entering, changed := p.entering, p.changed
+		p.mu.Unlock()
+		if entering == 0 {
+			return
+		}
+		select {
+		case <-changed:
+		case <-p.ctx.Done():
+			return
+		case <-limit:
+			return
+		}
+	}
 }

@@ -3,6 +3,7 @@ package faulttest
 import (
 	"bufio"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -28,6 +29,11 @@ func TestMain(m *testing.M) {
 		case "pane":
 			os.Exit(pane(os.Args[2:]))
 		}
+	}
+	// Most of a test here is waiting for other processes, so many can wait at once.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
 	}
 	os.Exit(m.Run())
 }

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"pi-cradle/rpc/rpctest"
 	"pi-cradle/rpc/wire"
@@ -39,10 +40,15 @@ func (w *world) delegate(pi *rpctest.Pi) (*rpctest.Pi, *rpctest.Session, arrival
 	if r := pi.Tool("delegate", map[string]any{"agent": "scout", "task": task}); r.IsError {
 		w.t.Fatal(r.Text)
 	}
-	a := <-w.arrivals
-	child, s := w.openDelegate(a)
-	child.Await(rpctest.Prompted(task))
-	return child, s, a
+	select {
+	case a := <-w.arrivals:
+		child, s := w.openDelegate(a)
+		child.Await(rpctest.Prompted(task))
+		return child, s, a
+	case <-time.After(rpctest.Deadline):
+		w.t.Fatalf("no pane has said hello; the session's messages are %+v", w.parent.Messages())
+		panic("unreachable")
+	}
 }
 
 const wakeText = "arrived just before this session was interrupted"

@@ -24,6 +24,9 @@ const (
 	goneText = "closed without a result"
 )
 
+// noRaceWait makes a race-enabled program end at once, and not after a second.
+const noRaceWait = "GORACE=atexit_sleep_ms=0"
+
 // world is a home of its own with a tmux server, an agent, and a parent session.
 type world struct {
 	t        *testing.T
@@ -57,7 +60,7 @@ func newWorld(t *testing.T) *world {
 	go w.accept(listener)
 	w.parent = rpctest.NewSession(w.agentDir, cwd)
 	w.parent.Start.PiCommand = []string{os.Args[0], "pane", listener.Addr().String()}
-	w.env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "TERM=xterm-256color"}
+	w.env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "TERM=xterm-256color", noRaceWait}
 	w.inTmux = []string{"TMUX=" + server.Getenv("TMUX"), "TMUX_PANE=" + server.Getenv("TMUX_PANE")}
 	return w
 }
