@@ -196,9 +196,6 @@ func StartForeground(c Cmd) (*Foreground, error) {
 	return &Foreground{cmd}, nil
 }
 
-// PID is the child's process id.
-func (f *Foreground) PID() int { return f.cmd.Process.Pid }
-
 // Signal passes sig on. A child that is already gone is no error.
 func (f *Foreground) Signal(sig os.Signal) error {
 	if err := f.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
